@@ -39,8 +39,8 @@ GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (672_200, 640_000),
-    "tokens in src/": (803_000, 735_000),
+    "tokens of the core": (674_150, 640_000),
+    "tokens in src/": (804_950, 735_000),
     "private helpers of <= 3 lines with one call": (415, 200),
     "modules with one importer": (140, 100),
     "imports of ours inside functions, outside cli": (50, 60),

@@ -50,14 +50,15 @@ class CallingModel(TinyModel):
 
 
 class CountingJudge(InProcess):
-    """Notes what it judged."""
+    """Notes what it judged for samples and tools."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sources: list[str] = []
 
     async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
-        self.sources.append(source)
+        if level is Level.CHEAP:
+            self.sources.append(source)
         return await super().judge(task, source, level)
 
 

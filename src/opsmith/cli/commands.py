@@ -1,4 +1,5 @@
-"""What all commands have: `--wide`, where they print tables, and help in groups of options where there are many."""
+"""What all commands have: `--wide` where they print tables, `--secret` where they judge, and help in groups of options
+where there are many."""
 
 from __future__ import annotations
 
@@ -19,6 +20,14 @@ MANY = 16  # options, from which on they are shown in groups
 OTHERS = "Other options"  # those of no group
 GROUPS = (ASKED, MODELS, LEARNING, SPENDING, REQUESTS, PLACES, RESULTS)  # in this order
 
+Secret = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="What hidden sizes are drawn from, instead of a new run's own or this installation's.",
+        rich_help_panel=PLACES,
+    ),
+]
 WideTables = Annotated[bool, typer.Option("--wide", help="Cut no table to the terminal's width.")]
 
 
@@ -56,7 +65,7 @@ class CommandApp(typer.Typer):
         plain: dict[str, Any] = {"rich_markup_mode": None}  # rich takes longer to import than all else together
         super().__init__(no_args_is_help=True, **plain, **options)
 
-    def add(self, name: str, command: Callable[..., None], has_tables: bool = True) -> None:
+    def add(self, name: str, command: Callable[..., None], has_tables: bool = True, has_secret: bool = False) -> None:
         """A command of that name; the shell completes tasks, runs, models and languages on its line."""
         parameters = [
             parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -67,15 +76,22 @@ class CommandApp(typer.Typer):
         if has_tables:
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter("wide", kind, default=False, annotation=WideTables))
+        if has_secret:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter("secret", kind, default=None, annotation=Secret))
         self.command(name=name, cls=GroupedCommand)(_state_parameters(command, parameters))
 
 
 def _state_parameters(command: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
-    """The command with a signature of its own, for typer to read; `wide` is not the command's."""
+    """The command with a signature of its own, for typer to read; `wide` and `secret` are not the command's."""
 
     @wraps(command)
-    def run_command(wide: bool = False, **values: Any) -> None:
+    def run_command(wide: bool = False, secret: str | None = None, **values: Any) -> None:
         has_wide_tables.set(wide)
+        if secret is not None:
+            from opsmith.judging.installation import state_secret  # noqa: PLC0415 - few commands judge
+
+            state_secret(secret)
         command(**values)
 
     del run_command.__wrapped__  # whose signature typer would read instead

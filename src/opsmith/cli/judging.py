@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: CommandApp) -> None:
-    app.add("verify", verify_programs)
+    app.add("verify", verify_programs, has_secret=True)
 
 
 def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

@@ -105,7 +105,7 @@ _LISTS = ("profiles", "memory_from", "source", "deny", "allow")  # options that 
 
 
 def add_to(app: CommandApp) -> None:
-    app.add("optimise", optimise_programs)
+    app.add("optimise", optimise_programs, has_secret=True)
 
 
 @with_options(declare_environment, declare_tools, declare_thinking)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: CommandApp) -> None:
-    app.add("profile", profile_program)
+    app.add("profile", profile_program, has_secret=True)
 
 
 def profile_program(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

@@ -94,7 +94,7 @@ NOT_SETTINGS = frozenset({"experiment", "out", "url", "track", "no_report", "as_
 
 
 def add_to(app: CommandApp) -> None:
-    app.add("run", improve_on_tasks)
+    app.add("run", improve_on_tasks, has_secret=True)
 
 
 @with_options(declare_environment, declare_planning, declare_tools, declare_thinking, declare_showing)

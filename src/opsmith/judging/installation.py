@@ -10,28 +10,39 @@ import contextlib
 import os
 import secrets
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from opsmith.errors import UsageError
 from opsmith.records import Level, Scrutiny
 
-_NAME = "secret"
+_FILE = "secret"
+_stated: list[str] = []  # `--secret` of this process
 
 
-def make_secret() -> str:
-    """A new one, as a run gets it."""
-    return secrets.token_hex(16)
+def state_secret(secret: str) -> None:
+    """From here on this process uses this secret instead of the installation's, and gives it to the runs it begins."""
+    _stated[:] = [secret]
+
+
+def choose_secret() -> str:
+    """What a new run is given: the stated one, or one that nobody has seen."""
+    return _stated[0] if _stated else secrets.token_hex(16)
 
 
 def read_scrutiny_here(level: Level = Level.CHEAP) -> Scrutiny:
-    """With the installation's secret. Raises UsageError."""
-    return Scrutiny(read_installation_secret(), level)
+    """Without a run: with the stated secret, or the installation's. Raises UsageError."""
+    return Scrutiny(_stated[0] if _stated else read_installation_secret(), level)
 
 
 def read_installation_secret() -> str:
     """Made when it is first asked for, by whoever comes first. Raises UsageError where it cannot be kept or read."""
     state = os.environ.get("XDG_STATE_HOME")
-    path = (Path(state) if state else Path.home() / ".local/state") / "opsmith" / _NAME
+    return _read_kept((Path(state) if state else Path.home() / ".local/state") / "opsmith" / _FILE)
+
+
+@cache
+def _read_kept(path: Path) -> str:
     try:
         with contextlib.suppress(FileNotFoundError):
             return _read_secret(path)
@@ -41,7 +52,7 @@ def read_installation_secret() -> str:
     except OSError as error:
         raise UsageError(
             f"{path}: the secret of this installation cannot be kept here ({error.strerror}); expected a folder that "
-            "can be written; try: --secret TEXT, or another folder in XDG_STATE_HOME"
+            "can be written; try: --secret N, or another folder in XDG_STATE_HOME"
         ) from error
 
 
@@ -57,7 +68,9 @@ def _write_secret(path: Path) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent)  # readable by its owner alone
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f"{make_secret()}\n")
+            file.write(f"{secrets.token_hex(16)}\n")
+            file.flush()
+            os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
             os.link(name, path)
     finally:

@@ -21,6 +21,15 @@ class Judge(Protocol):
 
 
 @runtime_checkable
+class Secretive(Protocol):
+    """What a judge adds that draws hidden sizes itself: the pool of workers, and many machines' pools."""
+
+    def with_secret(self, secret: str) -> Judge:
+        """The same judge, for which hidden sizes come from this secret."""
+        ...
+
+
+@runtime_checkable
 class Splitting(Protocol):
     """What a judge adds that asks a task's target for splits, in the same workers: authors' code runs there."""
 
@@ -55,7 +64,7 @@ async def import_experiences(solutions: Sequence[Solution], judge: Judge) -> lis
 
 
 async def _import_solution(solution: Solution, judge: Judge) -> Experience:
-    verdict = await judge.judge(solution.task, solution.source)
+    verdict = await judge.judge(solution.task, solution.source, Level.FULL)
     if not verdict.passed:
         problem = "could not be judged" if verdict.outcome is Outcome.UNJUDGED else "is not a solution"
         message = f"task {solution.task.id}: the program to import {problem}\n{verdict.message}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import logging
 import os
 import threading
@@ -30,7 +31,7 @@ from opsmith.judging.commanded import count_cycles, start_commands
 from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
 from opsmith.judging.execution import Execution, Launcher, NotStartedError, start_process
-from opsmith.judging.installation import read_installation_secret
+from opsmith.judging.installation import read_scrutiny_here
 from opsmith.judging.limits import CANDIDATE_S, OPTIONS, TRIAL_S, Limits
 from opsmith.judging.plans import PlanAnswer, read_plans
 from opsmith.judging.trust import is_bundled
@@ -44,6 +45,7 @@ from opsmith.targets import Build, Built, Commanded, Executed, Loaded, Target, g
 from opsmith.targets.protocols import Audited, Equipped, Planned
 
 Found = TypeVar("Found")
+_Question = tuple[str, Level, str | None]  # digest of a task, and how hard its programs are tried
 
 BATCH = 64  # programs that one worker judges together
 MOST_JUDGED = 1000  # candidates, for one audit of a target's own
@@ -84,13 +86,19 @@ class Pool:
         self._light_nursery = Nursery(WITHOUT_TORCH)  # of candidates whose artefacts are loaded
         self._idle = _Idle()
         self._under_way = WorkUnderWay()
-        self._asked: dict[tuple[str, Level], list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
+        self._asked: dict[_Question, list[tuple[str, Future[Verdict]]]] = {}  # programs that wait
         self._asking = threading.Lock()
         self._alone = threading.Lock()
         self._closing = threading.Event()
         self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
         self.workers = workers or os.cpu_count() or 1
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="opsmith.verification")
+
+    def with_secret(self, secret: str) -> Pool:
+        """The same workers, asked with another secret; it is closed with this one."""
+        pool = copy.copy(self)
+        pool._secret = secret
+        return pool
 
     def admit(self, tasks: Iterable[Task]) -> None:
         """Raises UsageError if one of the tasks may not be judged on this system; starts nothing."""
@@ -110,7 +118,7 @@ class Pool:
         """
         future: Future[Verdict] = Future()
         with self._asking:
-            self._asked.setdefault((task.digest, level), []).append((source, future))
+            self._asked.setdefault((task.digest, level, self._secret), []).append((source, future))
         self._submit_work(self._judge_waiting, task, level)
         return future
 
@@ -118,9 +126,9 @@ class Pool:
         """Judge what waits for a task; nothing, when an earlier one took it along."""
         size = BATCH if _find_executing(task) is None else 1  # each has a process: nothing is shared
         with self._asking:
-            waiting = self._asked.pop((task.digest, level), [])
+            waiting = self._asked.pop((task.digest, level, self._secret), [])
             if waiting[size:]:
-                self._asked[task.digest, level] = waiting[size:]
+                self._asked[task.digest, level, self._secret] = waiting[size:]
         running = [(source, future) for source, future in waiting[:size] if future.set_running_or_notify_cancel()]
         try:
             with self._under_way.hold_futures([future for _, future in running]):
@@ -300,9 +308,7 @@ class Pool:
 
     def _find_scrutiny(self, level: Level) -> Scrutiny:
         """Raises UsageError where the installation's secret is needed and cannot be kept."""
-        if self._secret is None:
-            self._secret = read_installation_secret()
-        return Scrutiny(self._secret, level)
+        return read_scrutiny_here(level) if self._secret is None else Scrutiny(self._secret, level)
 
     def _judge_batch(self, task: Task, sources: Sequence[str], level: Level) -> list[Verdict]:
         """Those of a batch. When it costs a worker, each program is judged alone: one of them did it."""

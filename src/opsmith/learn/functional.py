@@ -8,7 +8,9 @@ store holds and nothing else, so a run that was killed goes on where it was.
 
 from __future__ import annotations
 
+import asyncio
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +23,7 @@ from opsmith.learn.compose import SolvingPrompts, choose_style
 from opsmith.learn.conversation import count_tool_turns
 from opsmith.learn.events import NodeSolved, RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
+from opsmith.learn.keeping import judge_fully
 from opsmith.learn.plan_facts import read_facts
 from opsmith.learn.planning import PlanMaker
 from opsmith.learn.plans import PlanFacts, PlanForest, PlannedTask, PlanStep, grow_forest
@@ -31,9 +34,10 @@ from opsmith.learn.slices import count_unjudged, read_past, sample_slices
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
-from opsmith.records import Candidate, Experience, Task
+from opsmith.records import Candidate, Experience, Outcome, Task
 from opsmith.results.counting import success_rate
 from opsmith.store import Row
+from opsmith.store.overruling import overruled_rows
 from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
     FUNCTIONAL,
@@ -171,13 +175,18 @@ class FunctionalPhase:
         composer = SolvingPrompts(prompts, self.repairs)
         tasks = {task.id: task for task in (*sampled, *(node.task for node in joins.values()))}
         await self.attendant.await_work(sample_slices(session, self.policy, plan, tasks, composer, keys))
+        solutions: list[_Solution] = []
         if not session.halt:
             rate_by_digest = {experience.task.digest: experience.success_rate for experience in state.experiences}
             rates = {
                 name: math.prod(rate_by_digest[child.task.digest] for child in node.children)
                 for name, node in joins.items()
             }
-            await self._close_round(info, self._filter_round(info, _RoundMaterial(tasks, prompts, rates)))
+            material = _RoundMaterial(tasks, prompts, rates)
+            require_verdicts(session.store, session.run, info)
+            await self.attendant.await_work(self._filter_round(info, material, solutions))
+        if not session.halt:
+            await self._close_round(info, solutions)
 
     def _samples_left(self, state: _State) -> int | None:
         """The samples that the budget allows the next round; None: any number."""
@@ -229,17 +238,23 @@ class FunctionalPhase:
         if not self.session.halt:
             self._end_round(info, solutions)
 
-    def _filter_round(self, info: RoundInfo, material: _RoundMaterial) -> list[_Solution]:
-        """What the round solved, all of its samples judged."""
-        session, store = self.session, self.session.store
-        tallies = store.read_tallies(session.run, info.number, with_children=True)
-        require_verdicts(store, session.run, info)
-        return self._collect_solutions(info.number, tallies, material)
+    async def _filter_round(self, info: RoundInfo, material: _RoundMaterial, solutions: list[_Solution]) -> None:
+        """Adds what the round solved, all of its samples judged."""
+        answers: dict[str, list[Answer]] = {}
+        for answer in self.session.store.read_answers(self.session.run, info.number):
+            answers.setdefault(answer.task, []).append(answer)
+        tallies: dict[str, list[Tally]] = {}
+        for tally in self.session.store.read_tallies(self.session.run, info.number, with_children=True):
+            tallies.setdefault(tally.task, []).append(tally)
+        names = sorted(answers)
+        choosing = [self._choose_solution(info.number, answers[name], tallies[name], material) for name in names]
+        chosen = await asyncio.gather(*choosing)
+        solutions += [solution for solution in chosen if solution is not None]
 
     def _end_round(self, info: RoundInfo, solutions: Sequence[_Solution]) -> None:
         """Close a round with what it solved: a round that is closed is never sampled again."""
         session, store = self.session, self.session.store
-        rows = [row for solution in solutions for row in solution.rows]
+        rows = [*overruled_rows(store, session.run), *(row for solution in solutions for row in solution.rows)]
         solved = [solution.experience.task.id for solution in solutions]
         store.put([*rows, round_end_row(session.run, info.number, solved)]).result()
         for solution in solutions:
@@ -250,22 +265,25 @@ class FunctionalPhase:
         own = tuple(task for task in solved if task in self.tasks)
         session.on_event(RoundEnded(info, own, unjudged, session.spent))
 
-    def _collect_solutions(self, number: int, tallies: Sequence[Tally], material: _RoundMaterial) -> list[_Solution]:
-        answers: dict[str, list[Answer]] = {}
-        for answer in self.session.store.read_answers(self.session.run, number):
-            answers.setdefault(answer.task, []).append(answer)
-        of_task: dict[str, list[Tally]] = {}
-        for tally in tallies:
-            of_task.setdefault(tally.task, []).append(tally)
-        rates = {**{task: success_rate(of_task[task]) for task in answers}, **material.rates}
-        return [self._choose_solution(number, answers[task], rates[task], material) for task in sorted(answers)]
-
-    def _choose_solution(
-        self, number: int, answers: Sequence[Answer], rate: float, material: _RoundMaterial
-    ) -> _Solution:
+    async def _choose_solution(
+        self, number: int, answers: Sequence[Answer], tallies: Sequence[Tally], material: _RoundMaterial
+    ) -> _Solution | None:
+        """The first choice of those that the full level does not refuse; None: there is none."""
         session, task = self.session, material.tasks[answers[0].task]
         names = {answer.source: canonical_source(task, answer.source) for answer in answers}
-        best = choose_answer(answers, names.__getitem__, session.settings.seed, session.target.comment)
+        waiting, refused = list(answers), Counter[float]()  # by temperature
+        while waiting:
+            best = choose_answer(waiting, names.__getitem__, session.settings.seed, session.target.comment)
+            equal = [answer for answer in waiting if answer.source == best.source]
+            outcome = await judge_fully(session, task, best.source, [answer.sample for answer in equal])
+            if outcome is Outcome.PASSED:
+                break
+            refused.update(answer.temperature for answer in equal if outcome is Outcome.REFUSED)
+            waiting = [answer for answer in waiting if answer.source != best.source]
+        else:
+            return None
+        counted = [replace(tally, right=tally.right - refused[tally.temperature]) for tally in tallies]
+        rate = material.rates.get(task.id) or success_rate(counted)
         experience = Experience(task, best.source, rate, number, session.run)
         prompt = material.prompts[task.id]
         examples = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from opsmith.by_name import import_by_name
-from opsmith.judging.judge import Judge
+from opsmith.judging.judge import Judge, Secretive
 from opsmith.learn.attend import GRACE_S, Attendant
 from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget, budget_of
@@ -148,7 +148,8 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     with store.lock(info.id), store.wait_patiently():
         store.check_file()
         store.recover_rows(info.id)
-        begin_run(store, info, tasks, start, plain_settings(settings))
+        secret = begin_run(store, info, tasks, start, plain_settings(settings))
+        judge = judge.with_secret(secret) if isinstance(judge, Secretive) else judge
         solved = {experience.task.digest for experience in start}
         solved_before = tuple(task.id for task in tasks if task.digest in solved)
         emit(RunStarted(info.id, models.name, tuple(task.id for task in tasks), solved_before, resumed))

@@ -7,7 +7,7 @@ run that was killed goes on where it was. What a figure is, the objective says; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.errors import UsageError
@@ -17,6 +17,7 @@ from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget
 from opsmith.learn.events import RoundEnded, RoundStarted
 from opsmith.learn.improve import ImprovingPrompts
+from opsmith.learn.keeping import judge_fully
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
@@ -31,6 +32,7 @@ from opsmith.results.bests import choose_best, grade_programs
 from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, read_lineages
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.store.overruling import overruled_rows
 from opsmith.store.rows import NOBODY, OPTIMISATION, RoundInfo, SampleKey, round_end_row, round_row
 from opsmith.targets import get_target
 
@@ -152,34 +154,43 @@ class OptimisationPhase:
         await self.attendant.await_work(sample_round(session, keys, self.tasks, composer))
         if not session.halt:
             require_verdicts(session.store, session.run, info)
-            await self.attendant.await_work(measure_programs(session, list(self._list_screens(info, progress))))
+            screens: list[RightProgram] = []
+            await self.attendant.await_work(self._list_screens(info, progress, screens))
+        if not session.halt:
+            await self.attendant.await_work(measure_programs(session, screens))
         if not session.halt:
             self._end_round(info, progress)
 
-    def _list_screens(self, info: RoundInfo, progress: _Progress) -> Iterator[RightProgram]:
-        """The right programs of a round, each beside its parent; of isomorphs the first one, over all rounds."""
+    async def _list_screens(self, info: RoundInfo, progress: _Progress, screens: list[RightProgram]) -> None:
+        """Adds the right programs of a round, each beside its parent; of isomorphs the first one, over all rounds. What
+        is measured may be kept: the full level must not refuse it."""
         session = self.session
         forms_of: dict[str, set[str]] = {}
-        for row in session.store.read_steps(session.run, info.number):
-            if row.source is None or row.outcome is not Outcome.PASSED:
+        rows = session.store.read_steps(session.run, info.number)
+        for row in rows:
+            if row.source is None or row.outcome is not Outcome.PASSED or session.halt:
                 continue
             task, lineage = self.tasks[row.task], progress.lineages[row.task]
             forms = forms_of.setdefault(
                 row.task, {canonical_source(task, program.source) for program in lineage.list_programs()}
             )
             form = canonical_source(task, row.source)
-            if form not in forms:
+            if form in forms:
+                continue
+            equal = [other.sample for other in rows if (other.task, other.source) == (row.task, row.source)]
+            if await judge_fully(session, task, row.source, equal) is Outcome.PASSED:
                 forms.add(form)
                 starts = [name for of_task, name in info.demonstrations if of_task == row.task]
                 parent = lineage.find_program(starts[row.number % len(starts)])
                 figures = choose_figures(task, self.session.settings.optimisation.objective)
-                yield RightProgram(task, row.source, row.sample, MeasuringGrade.SCREEN, parent.source, (), figures)
+                grade = MeasuringGrade.SCREEN
+                screens.append(RightProgram(task, row.source, row.sample, grade, parent.source, (), figures))
 
     def _end_round(self, info: RoundInfo, progress: _Progress) -> None:
         """Close a round. The tasks whose best program it changed are said to be those that it solved."""
         store, run = self.session.store, self.session.run
         unjudged = info.planned - len(store.judged_ids(run, info.number))
-        store.put([round_end_row(run, info.number, ())]).result()
+        store.put([*overruled_rows(store, run), round_end_row(run, info.number, ())]).result()
         lineages = self._read_progress().lineages
         gained = tuple(task for task in info.attempted if lineages[task].idle_rounds == 0)
         self.session.on_event(RoundEnded(info, gained, unjudged, self.session.spent))

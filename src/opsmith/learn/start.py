@@ -9,6 +9,7 @@ from typing import Any
 
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
+from opsmith.judging.installation import choose_secret
 from opsmith.learn.identity import describe_surroundings, read_commit
 from opsmith.learn.session import RunSession
 from opsmith.records import Experience, Task
@@ -49,11 +50,13 @@ def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
 
 def begin_run(
     store: Store, info: RunInfo, tasks: Sequence[Task], start: Sequence[Experience], settings: Mapping[str, Any]
-) -> None:
-    rows = run_rows(info, tasks, digest_problems(tasks))
+) -> str:
+    """The run's secret, which is made when the run is."""
+    rows = run_rows(info, tasks, digest_problems(tasks), choose_secret())
     for experience in start:
         rows += experience_rows(info.id, experience, None, False)
     store.put([*rows, session_row(info.id, settings, describe_surroundings(), read_commit())]).result()
+    return store.read_secret(info.id)
 
 
 @contextlib.contextmanager

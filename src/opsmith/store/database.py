@@ -4,18 +4,46 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Engine, Table
+from sqlalchemy import Connection, Engine, Table, Update, and_, bindparam
 
 from opsmith.errors import StoreError
 from opsmith.models.keys import redact_secrets
 from opsmith.records import printable
 from opsmith.store.patience import PassingError
 
-Row = tuple[Table, dict[str, Any]]
+
+@dataclass(frozen=True)
+class Overwrite:
+    """In place of a row's table: the values are put over those of the row that has its key."""
+
+    table: Table
+
+    @property
+    def name(self) -> str:
+        return f"{self.table.name} (over)"  # no table is called so
+
+    @property
+    def primary_key(self) -> Any:
+        return self.table.primary_key
+
+    def make_statement(self, names: Iterable[str]) -> Update:
+        """`names`: of the values, those of the key among them."""
+        keys = {column.name for column in self.primary_key}
+        is_meant = and_(*(self.table.c[name] == bindparam(f"key_{name}") for name in sorted(keys)))
+        return self.table.update().where(is_meant).values({name: bindparam(name) for name in names if name not in keys})
+
+    def name_values(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The statement's parameters."""
+        keys = {column.name for column in self.primary_key}
+        return {f"key_{name}" if name in keys else name: value for name, value in values.items()}
+
+
+Row = tuple[Table | Overwrite, dict[str, Any]]
 MAX_WORDS = 300  # characters of what is wrong with a file
 LONGEST_NAME = 120  # characters of a run's id in a file's name
 

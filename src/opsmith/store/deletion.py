@@ -18,6 +18,7 @@ from opsmith.store.rows import read_prompt_names
 from opsmith.store.schema import (
     candidate,
     experience,
+    full_verdict,
     measurement,
     plan,
     plan_node,
@@ -33,7 +34,7 @@ from opsmith.store.schema import (
 
 _REFERENCES = ("from_run", "budget_from", "tokens_from")  # settings that name another run, or the beginning of it
 _NAMING = (  # columns that hold the hash of a text
-    *(task.c.body, request.c.prompt, candidate.c.id, verdict.c.body, reverdict.c.body),
+    *(task.c.body, request.c.prompt, candidate.c.id, verdict.c.body, reverdict.c.body, full_verdict.c.body),
     *(experience.c.body, experience.c.source, measurement.c.body, profile.c.body, suggestion.c.body),
     *(verdict.c.build, reverdict.c.build, plan.c.body, plan_node.c.body, tool_call.c.arguments, tool_call.c.result),
 )

@@ -180,8 +180,11 @@ def text_row(body: str) -> Row:
     return schema.text, {"hash": content_hash(body), "body": body}
 
 
-def run_rows(info: RunInfo, tasks: Sequence[Task], problems: Mapping[str, str] | None = None) -> list[Row]:
-    """`problems`: digests of what tasks ask for in any language, by the task's id."""
+def run_rows(
+    info: RunInfo, tasks: Sequence[Task], problems: Mapping[str, str] | None = None, secret: str | None = None
+) -> list[Row]:
+    """`problems`: digests of what tasks ask for in any language, by the task's id; `secret`: what hidden sizes come
+    from, if the run is a new one."""
     rows: list[Row] = [
         (
             schema.run,
@@ -191,6 +194,7 @@ def run_rows(info: RunInfo, tasks: Sequence[Task], problems: Mapping[str, str] |
                 "settings": dumps(info.settings),
                 "versions": dumps(info.versions),
                 "at": time.time(),
+                "secret": secret,
             },
         )
     ]
@@ -352,6 +356,15 @@ def judged_rows(key: SampleKey, candidates: Sequence[Judged]) -> list[Row]:
             parent = {"parent": candidate.parent, "parent_sample": candidate.parent_sample}
             rows.append((schema.candidate, _sample_columns(key, id=name, agent=candidate.agent, **parent)))
     return rows
+
+
+def full_verdict_rows(run: str, sample: str, verdict: Verdict) -> list[Row]:
+    """The full level's verdict on a sample's program."""
+    body = text_row(dumps(replace(verdict, judging_seconds=0.0)))
+    place = {"sample": sample, "candidate": verdict.candidate, "run": run, "body": body[1]["hash"]}
+    outcome = {"stage": verdict.stage.name, "outcome": verdict.outcome.value}
+    times = {"seconds": verdict.judging_seconds, "at": time.time()}
+    return [body, (schema.full_verdict, {**place, **outcome, **times})]
 
 
 def experience_rows(run: str, experience: Experience, sample: str | None, contaminated: bool) -> list[Row]:

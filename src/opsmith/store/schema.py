@@ -1,6 +1,8 @@
 """The tables of the experience store.
 
-Rows are only ever added, but for a run that somebody deletes as a whole (`deletion`). Every row of a run is named by
+Rows are only ever added, but for a run that somebody deletes as a whole (`deletion`), and for a sample that counted as
+right until the full level refused its program: with the end of its round its verdict is that one (`Overwrite`). Every
+row of a run is named by
 its content, so that adding it again changes nothing; clock times stand in the columns of `CLOCK`, which no name and no
 comparison covers. Long texts (prompts, programs, verdicts) lie once in `text`, under the hash of their content.
 """
@@ -11,8 +13,8 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from opsmith.store.texts import TEXT
 
-VERSION = 7  # what later ones bring: `migrations/versions`
-CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
+VERSION = 8  # what later ones bring: `migrations/versions`
+CLOCK = frozenset({"at", "seconds", "id_number", "secret"})  # columns that differ between two equal runs
 
 metadata = MetaData()
 
@@ -64,6 +66,7 @@ run = _make_table(
     _text_column("settings"),  # JSON, less what has no say in the result
     _text_column("versions"),  # JSON: opsmith, verifier
     _seconds_column("at"),
+    _text_column("secret", null=True),  # what its hidden sizes are drawn from; null: the run is older (`EARLIER`)
 )
 task = _make_table(
     "task",
@@ -192,6 +195,17 @@ verdict = _make_table(
     _seconds_column("seconds"),
     _seconds_column("at"),
     *_build_columns(),
+)
+full_verdict = _make_table(
+    "full_verdict",  # on a program that would be kept, at the full level
+    _key_column("sample"),
+    _key_column("candidate"),
+    _text_column("run"),
+    _text_column("stage"),
+    _text_column("outcome"),
+    _text_column("body"),  # hash of the JSON
+    _seconds_column("seconds"),
+    _seconds_column("at"),
 )
 control = _make_table(
     "control",  # what somebody who watches wishes; the last one counts
@@ -332,6 +346,7 @@ Index("reply_by_request", reply.c.run, reply.c.request, *_bill)  # so that sums 
 is_counted = (verdict.c.sample == request.c.id) & verdict.c.final  # a join: the verdict that a sample counts by
 reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  # a join by that index
 Index("verdict_by_time", verdict.c.run, verdict.c.at)
+Index("full_verdict_by_run", full_verdict.c.run)
 Index("candidate_by_agent", candidate.c.run, candidate.c.agent)
 Index("control_by_run", control.c.run, control.c.id_number)
 Index("tag_by_run", tag.c.run, tag.c.id_number)

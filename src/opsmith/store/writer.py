@@ -20,7 +20,7 @@ from sqlalchemy import Table
 from sqlalchemy.exc import DataError, IntegrityError
 
 from opsmith.errors import StoreError
-from opsmith.store.database import Database, Row
+from opsmith.store.database import Database, Overwrite, Row
 from opsmith.store.patience import PassingError, Patience, Stubborn
 from opsmith.store.unsaved import Unsaved
 
@@ -107,11 +107,15 @@ class Writer:
                 future.set_exception(self._error)
 
     def _write_rows(self, rows: Sequence[Row]) -> None:
-        """One transaction, one statement per table; rows that are there already are left as they are."""
+        """One transaction, one statement per table; rows that are there already are left as they are, or as they shall
+        be from now on (`Overwrite`)."""
         try:
             with self._database.open_transaction() as connection:
                 for table, values in _by_table(rows):
-                    connection.execute(self._database.insert_new(table), values)
+                    if isinstance(table, Overwrite):
+                        connection.execute(table.make_statement(values[0]), [*map(table.name_values, values)])
+                    else:
+                        connection.execute(self._database.insert_new(table), values)
         except StoreError:
             raise
         except Exception as error:  # whatever it is: if this thread died, everybody would wait for ever
@@ -129,9 +133,9 @@ class Writer:
             self._unsaved.keep_rows(waiting)
 
 
-def _by_table(rows: Sequence[Row]) -> list[tuple[Table, list[dict[str, Any]]]]:
+def _by_table(rows: Sequence[Row]) -> list[tuple[Table | Overwrite, list[dict[str, Any]]]]:
     """Tables and their rows in one order for all writers, so that no two of them wait for each other."""
-    groups: dict[Table, list[dict[str, Any]]] = {}
+    groups: dict[Table | Overwrite, list[dict[str, Any]]] = {}
     for table, values in rows:
         groups.setdefault(table, []).append(values)
     for table, all_values in groups.items():

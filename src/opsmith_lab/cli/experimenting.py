@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: CommandApp) -> None:
-    app.add("experiment", run_experiment)
+    app.add("experiment", run_experiment, has_secret=True)
 
 
 def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
