@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsmith.measuring.claims import Claim, judge_ratio
+from opsmith.measuring.claims import LEAST_GAIN, Claim, explain_refusal, judge_ratio
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
 from opsmith.measuring.measure import estimate_ratio
 from opsmith.measuring.pairs import (
@@ -34,6 +34,41 @@ def test_nine_in_ten_intervals_contain_the_true_ratio(processes: int, pairs: int
         estimate_median(draw_ratios(truth, processes, pairs, between, seed), resamples=400) for seed in range(60)
     ]
     assert sum(interval.contains(truth) for interval in intervals) >= 54
+
+
+@pytest.mark.parametrize(("pairs", "low", "high"), [(13, 3, 9), (17, 4, 12)])
+def test_the_interval_of_one_process_ends_where_the_median_lies_in_two_and_a_half_of_a_hundred_draws(
+    pairs: int, low: int, high: int
+) -> None:
+    """By the binomial distribution: of 17 figures the fifth is at or above the median of 3.6 % of all draws."""
+    ratios = [0.25 * 1.5**place + place for place in range(pairs)]  # skewed, so that its sides differ
+    interval = estimate_median([ratios])
+    assert (interval.low, interval.value, interval.high) == pytest.approx(
+        (ratios[low], ratios[pairs // 2], ratios[high])
+    )
+
+
+@pytest.mark.parametrize("processes", range(1, 13))
+def test_few_processes_are_widened_as_students_distribution_is(processes: int) -> None:
+    """Where every process has one ratio of two, the ends are the ratios themselves, farther from the median."""
+    rows = [[0.8 if number % 2 else 1.25] * 20 for number in range(processes)]
+    interval = estimate_median(rows)
+    factor = math.log(interval.low / interval.value) / math.log(0.8 / interval.value) if processes > 1 else 1.0
+    freedom = processes - 1
+    if not 0 < freedom < 10:
+        assert factor == pytest.approx(1.0)
+        return
+    steps = np.tan(np.linspace(0.0, math.atan(1.959964 * factor / math.sqrt(freedom)), 4001))  # in Student's own scale
+    weights = (1 + steps**2) ** (-(freedom + 1) / 2)
+    share = float(np.sum((weights[1:] + weights[:-1]) / 2 * np.diff(steps)))
+    whole = math.sqrt(math.pi) * math.gamma(freedom / 2) / math.gamma((freedom + 1) / 2)
+    assert 2 * share / whole == pytest.approx(0.95, abs=1e-5)
+
+
+def test_of_each_process_as_many_figures_are_redrawn_as_the_shortest_has() -> None:
+    ratios = [0.8, 0.9, 0.95, 0.98, 1.0, 1.01, 1.05, 1.2, 1.3]
+    equal, unequal = estimate_median([ratios, ratios]), estimate_median([ratios, ratios * 40])
+    assert math.log(unequal.high / unequal.low) == pytest.approx(math.log(equal.high / equal.low), rel=0.15)
 
 
 def test_more_pairs_make_a_narrower_interval_and_a_difference_shows() -> None:
@@ -68,6 +103,10 @@ def test_what_is_no_positive_figure_has_no_median(processes: list[list[float]]) 
         estimate_median(processes)
 
 
+def test_a_ratio_is_the_partners_time_by_the_programs() -> None:
+    assert compare_times([1e-6, 0.5], [4e-6, 0.25]) == [4.0, 0.5]
+
+
 @pytest.mark.parametrize(("times", "partners"), [([1.0], []), ([0.0], [1.0]), ([1.0], [math.inf])])
 def test_times_without_a_pair_are_refused(times: list[float], partners: list[float]) -> None:
     with pytest.raises(ValueError, match="expected pairs"):
@@ -80,6 +119,19 @@ def test_a_chain_is_as_uncertain_as_its_parts_together() -> None:
     assert chained.value == pytest.approx(1.0)
     assert math.log(1 / chained.low) == pytest.approx(math.hypot(math.log(2 / 1.9), math.log(0.5 / 0.4)))
     assert chain_ratios(first, first.invert()).contains(1.0)
+
+
+def test_an_interval_holds_its_ends_and_grows_by_a_share_on_both_sides() -> None:
+    interval = Interval(2.0, 1.6, 2.5)
+    assert [interval.contains(figure) for figure in (1.59, 1.6, 2.5, 2.51)] == [False, True, True, False]
+    wider = interval.widen_by(0.25)
+    assert (wider.value, wider.low, wider.high) == pytest.approx((2.0, 1.28, 3.125))
+
+
+def test_a_refusal_says_what_both_clocks_say() -> None:
+    words = explain_refusal(Interval(3.0, 2.9, 3.1), Interval(1.0, 0.96, 1.04))
+    assert "own clock says 3.000 [2.900, 3.100]" in words
+    assert "outside it 1.000 [0.960, 1.040]" in words
 
 
 def test_what_is_counted_is_shown_without_an_interval() -> None:
@@ -103,7 +155,9 @@ def test_a_mean_lies_between_its_ratios(values: list[float], spread: float) -> N
     assert min(values) * 0.999999 <= mean.value <= max(values) * 1.000001
 
 
-@pytest.mark.parametrize("figures", [(1.0, 2.0, 3.0), (1.0, 0.5, 0.9), (1.0, 0.0, 2.0), (math.nan, 1.0, 1.0)])
+@pytest.mark.parametrize(
+    "figures", [(1.0, 2.0, 3.0), (1.0, 0.5, 0.9), (1.0, 0.0, 2.0), (math.nan, 1.0, 1.0), (1.0, 1.0, math.inf)]
+)
 def test_an_interval_holds_positive_figures_in_order(figures: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="Interval"):
         Interval(*figures)
@@ -120,11 +174,13 @@ def test_an_interval_holds_positive_figures_in_order(figures: tuple[float, float
         ((1.05, 1.04, 1.06), (1.05, 1.03, 1.06), Claim.IN_PROCESS),  # the bound itself
         ((3.00, 2.90, 3.10), (1.00, 0.96, 1.04), Claim.REFUSED),  # a forged clock
         ((1.20, 1.10, 1.30), (1.00, 0.90, 1.10), Claim.IN_PROCESS),  # one that touches ours is no claim either
+        ((1.00, 0.90, 1.10), (1.20, 1.10, 1.30), Claim.NO_DIFFERENCE),  # nor a contradiction
         ((1.50, 1.40, 1.60), (2.00, 1.80, 2.20), Claim.REFUSED),  # too slow is a contradiction as well
         ((1.00, 0.99, 1.01), (1.20, 1.10, 1.30), Claim.REFUSED),
         ((0.50, 0.49, 0.51), (0.50, 0.45, 0.55), Claim.SLOWER),
         ((0.50, 0.49, 0.51), (1.00, 0.95, 1.05), Claim.REFUSED),
         ((0.96, 0.94, 0.98), (0.96, 0.90, 1.00), Claim.NO_DIFFERENCE),
+        ((0.96, 0.94, 1 / LEAST_GAIN), (0.96, 0.90, 1.00), Claim.NO_DIFFERENCE),  # the bound itself
     ],
 )
 def test_a_claim_needs_both_clocks(
