@@ -6,7 +6,8 @@
 
 Each mutant is a copy of src/ with one file changed. A process that holds torch and pytest forks for each; the fork
 imports that copy, as the workers do that it starts, and runs the tests that reach the changed lines, the likeliest
-killers first, until one fails. Which tests reach which lines is traced once, in workers and candidates too.
+killers first, until one fails. Which tests reach which lines is traced once, in workers and candidates too. What a
+quick test of one process can kill is tried before that, by new code for a function in a fork that has read all tests.
 
 Not mutated: annotations, docstrings, texts of messages, assertions (`strict=True` among them). Survivors that are explained, as equivalent to the
 original or as words for people alone, stand in EXPLAINED by the text of their change, so that a rewritten line asks anew.
@@ -40,7 +41,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/opsmith"
-STATE = Path(tempfile.gettempdir()) / f"opsmith-mutants-{os.getuid()}"
+STATE = Path(tempfile.gettempdir()) / f"opsmith-mutants-{os.getuid()}{str(ROOT).replace(os.sep, '-')}"
 EXPLAINED = ROOT / "tests/mutants_explained.toml"
 PURE = [
     *(f"problems/{name}" for name in ("compare", "tolerance", "native_limits", "hidden_sizes")),
@@ -51,6 +52,7 @@ FURTHER = "report/test_run_speeds.py results/test_bests.py results/test_optimisa
 HITS = "PYTHON_MUTANTS_HITS"  # a name that workers' environments keep
 TIMED_OUT, BROKEN = 99, 98  # exit codes
 FIRST_S = 2.0  # of tests, before the others are read
+QUICK_S = 2.5  # of tests in this process
 SLACK_S, FACTOR = 10.0, 3.0  # a test's limit: its own seconds times this, and this more
 
 
@@ -469,14 +471,26 @@ class Killing:
         }
         first = [name for name, _ in self.killers[mutant.module].most_common(6) if names.get(name, 9.0) < 3.0]
         by_file = [list(group) for _, group in groupby(sorted(names), key=lambda name: name.partition("::")[0])]
-        stem = mutant.module.rpartition("/")[2]
-        by_file.sort(key=lambda group: (stem not in group[0], sum(names[name] for name in group) / len(group)))
+        room, _, stem = mutant.module.rpartition("/")
+        by_file.sort(
+            key=lambda group: (
+                stem not in group[0],
+                not group[0].startswith(f"tests/{room}/"),
+                sum(names[name] for name in group) / len(group),
+            )
+        )
         rest = [name for group in by_file for name in sorted(group, key=names.__getitem__) if name not in first]
         return [(name, names[name]) for name in [*first, *rest]]
 
     def run_all(self, mutants: Sequence[Mutant]) -> None:
         waiting = [mutant for mutant in mutants if mutant.key not in self.results]
         print(f"{len(mutants)} mutants, {len(waiting)} to try", flush=True)
+        for module, group in groupby(waiting, key=lambda mutant: mutant.module):
+            if module in PURE:
+                self._kill_in_place(list(group))
+        self.results = read_results()
+        waiting = [mutant for mutant in waiting if self.results.get(mutant.key, {}).get("state") not in DETECTED]
+        print(f"{len(waiting)} are left", flush=True)
         for mutant in waiting:
             tests, seconds = [], 0.0
             for name, own in self.choose_tests(mutant):
@@ -484,13 +498,37 @@ class Killing:
                 if seconds <= self.budget or not tests:
                     tests.append((name, own))
             if not tests:
-                self._note(mutant, "unreached", "", 0.0, 0)
+                self.note(mutant, "unreached", "", 0.0, 0)
                 continue
             while not self.free:
                 self._wait()
             self._start(mutant, tests)
         while self.running:
             self._wait()
+
+    def _kill_in_place(self, mutants: Sequence[Mutant]) -> None:
+        """Most mutants of pure modules fall to a test of this process: they need neither a copy nor a worker."""
+        child = os.fork()
+        if not child:
+            slot = self.free[0]
+            enter_slot(slot, slot / "output")
+            import pytest
+
+            chosen = [(mutant, self._choose_quick(mutant)) for mutant in mutants if mutant.lines]
+            files = sorted({name.partition("::")[0] for _, tests in chosen for name in tests})
+            if files:
+                pytest.main([*OPTIONS, f"--basetemp={slot / 'tmp'}", "--tb=line", *files], [InPlace(self, chosen)])
+            sys.stdout.flush()
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    def _choose_quick(self, mutant: Mutant) -> list[str]:
+        seconds, chosen = 0.0, []
+        for name, own in self.choose_tests(mutant):
+            if own < 1.0 and "/judging/" not in name and seconds < QUICK_S:
+                seconds += own
+                chosen.append(name)
+        return chosen
 
     def _start(self, mutant: Mutant, tests: list[tuple[str, float]], share: float = 1.0) -> None:
         """A few tests first, since most mutants fall to them, and reading files of tests costs more than they do."""
@@ -537,9 +575,9 @@ class Killing:
             return
         if state == "killed" and killer:
             self.killers[run.mutant.module][killer] += 1
-        self._note(run.mutant, state, killer, time.monotonic() - run.begin, code)
+        self.note(run.mutant, state, killer, time.monotonic() - run.begin, code)
 
-    def _note(self, mutant: Mutant, state: str, killer: str, seconds: float, code: int) -> None:
+    def note(self, mutant: Mutant, state: str, killer: str, seconds: float, code: int) -> None:
         row = {"key": mutant.key, "module": mutant.module, "line": mutant.line, "kind": mutant.kind}
         row |= {"name": mutant.name, "state": state, "killer": killer, "seconds": round(seconds, 2), "code": code}
         self.results[mutant.key] = row
@@ -547,6 +585,63 @@ class Killing:
             file.write(json.dumps(row) + "\n")
         if state != "killed":
             print(f"{state}: {mutant.module}.py:{mutant.line} {mutant.name}", flush=True)
+
+
+class InPlace:
+    """A plugin of pytest that forks for every mutant once all tests are read, and gives the loaded function its code."""
+
+    def __init__(self, killing: Killing, chosen: Sequence[tuple[Mutant, list[str]]]) -> None:
+        self.killing, self.chosen = killing, chosen
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        if session.testsfailed:
+            raise SystemExit(f"{session.testsfailed} files of tests cannot be read")
+        for mutant, names in self.chosen:
+            begin = time.monotonic()
+            child = os.fork()
+            if not child:
+                self._run(session, mutant, [items[name] for name in names if name in items])
+            while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < begin + 20:
+                time.sleep(0.005)
+            if not ended[0]:
+                os.kill(child, signal.SIGKILL)
+                ended = os.waitpid(child, 0)
+            code = os.waitstatus_to_exitcode(ended[1])
+            killer = self.killing.free[0] / "killer"
+            if code == 1:
+                self.killing.note(mutant, "killed", killer.read_text("utf-8"), time.monotonic() - begin, code)
+        return True
+
+    def _run(self, session: Any, mutant: Mutant, items: Sequence[Any]) -> None:
+        code = BROKEN
+        try:
+            code = 0
+            if replace_code(mutant):
+                for item, following in zip(items, [*items[1:], None], strict=True):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                    if session.testsfailed:
+                        (self.killing.free[0] / "killer").write_text(item.nodeid, "utf-8")
+                        code = 1
+                        break
+        finally:
+            os._exit(code)
+
+
+def replace_code(mutant: Mutant) -> bool:
+    """Give the function that holds the change its new code, in the loaded module. False: it is none."""
+    name = f"opsmith.{mutant.module.replace('/', '.')}"
+    owner: Any = sys.modules.get(name) or __import__(name, fromlist=["_"])
+    code = compile(mutant.text, owner.__file__, "exec")
+    for part in mutant.place.split("."):
+        owner = vars(owner)[part]
+        code = next(const for const in code.co_consts if getattr(const, "co_name", None) == part)
+        while not isinstance(owner, type) and not hasattr(owner, "__code__"):
+            owner = next(getattr(owner, at) for at in ("__wrapped__", "func", "fget", "__func__") if hasattr(owner, at))
+        if hasattr(owner, "__code__"):
+            getattr(owner, "__wrapped__", owner).__code__ = code
+            return True
+    return False
 
 
 def run_tests(slot: Path, tests: Sequence[tuple[str, float]]) -> None:

@@ -48,7 +48,7 @@ def test_the_largest_term_is_what_is_allowed(
     limit = make_native_limit(make_output(type_), type_, VALUES, Rounding(working, shift(rounded), shift(moved), reach))
     assert limit.allowed is not None
     assert float(limit.allowed) == pytest.approx(allowed, rel=1e-9, abs=0)
-    assert limit.expected.dtype is torch.float64
+    assert limit.expected.dtype is limit.allowed.dtype is torch.float64
 
 
 def test_a_narrow_type_that_sums_itself_has_no_factor_and_one_that_is_rounded_last_two_ulps_more() -> None:
@@ -118,16 +118,17 @@ def reach_of(result: str, shape: str = "[M]") -> list[int]:
         ("(x * w).sum(-1)", "[M]", 16),
         ("x.sum(-1) + place", "[M]", 8),
         ("x", "[M, N]", 1),
-        ("x.cumsum(-1)", "[M, N]", 8),  # the last entry, whichever is the largest
+        ("x.cumsum(-1) + 1e6 * (ROW == 0)", "[M, N]", 8),  # the last entry, whichever is the largest
         (f"{SUFFIXES} - 1e6 * (ROW == 0)", "[M, N]", 8),  # the largest one
         (
-            f"torch.where(ROW == 3, torch.inf, torch.where(ROW == 4, -torch.inf, {SUFFIXES} + 1e6 * (ROW == 0)))",
+            f"torch.where(ROW == 3, torch.inf, torch.where(ROW == 4, -torch.inf, 1e-6 * {SUFFIXES} + 1e-3 * (ROW == 0)))",
             "[M, N]",
             8,
         ),
         ("torch.ones(x.shape[0], dtype=x.dtype)", "[M]", 10),  # 32 inputs by 3 outputs
         ("torch.from_numpy(x.numpy().sum(-1))", "[M]", 10),  # without derivatives
         ("torch.ones(40, dtype=x.dtype)", "[5*N]", 1),
+        ("torch.ones(1, dtype=x.dtype)", "[1]", 32),
     ],
 )
 def test_the_reach_is_counted_by_derivatives_or_estimated(result: str, shape: str, reach: int) -> None:

@@ -63,7 +63,8 @@ def test_the_declared_precision_allows_32_times_the_largest_of_three(
     change = torch.tensor([0.0, 1.0, 0.0, 0.0])
     limit = make_declared_limit(PLAIN, VALUES, (VALUES + rounded * change).float(), VALUES + moved * change, False)
     assert list_allowed(limit) == pytest.approx(32 * distance, rel=1e-9, abs=0)
-    assert (limit.dtype, limit.expected.dtype) == (torch.float32, torch.float64)
+    assert limit.allowed is not None
+    assert (limit.dtype, limit.expected.dtype, limit.allowed.dtype) == (torch.float32, torch.float64, torch.float64)
 
 
 def test_what_is_exact_is_compared_in_its_type_less_what_rounding_decides() -> None:
@@ -113,6 +114,7 @@ def test_draws_are_stacked_with_what_each_allows_and_leaves_undecided() -> None:
     assert exact.allowed is None
     assert exact.undecided is not None
     assert exact.undecided.tolist() == [[False, False], [True, False]]
+    assert exact.undecided.dtype is torch.bool
     second = exact.of_draw(1)
     assert (second.allowed, second.undecided is not None and second.undecided.tolist()) == (None, [True, False])
     single = stack_limits([scalar])
