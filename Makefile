@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test languages chaos check docs site bridges audit fingerprint optimise optimise-all clean
+.PHONY: run test languages chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
@@ -76,6 +76,11 @@ audit: .venv-audit/.installed
 
 fingerprint: .venv/.installed
 	$(BIN)/python tests/fingerprint.py
+
+# Small faults in the judge's own code: which does no test notice? Hours; what was tried before is not tried again.
+mutation: .venv/.installed
+	$(BIN)/python tests/mutate_judge.py
+	$(BIN)/python tests/mutate_judge.py --write experiments/judge-mutation.md
 
 clean:
 	rm -rf .venv .venv-bridges .venv-audit build dist site src/*.egg-info

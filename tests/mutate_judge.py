@@ -53,7 +53,7 @@ HITS = "PYTHON_MUTANTS_HITS"  # a name that workers' environments keep
 TIMED_OUT, BROKEN = 99, 98  # exit codes
 FIRST_S = 2.0  # of tests, before the others are read
 QUICK_S = 2.5  # of tests in this process
-SLACK_S, FACTOR = 10.0, 3.0  # a test's limit: its own seconds times this, and this more
+SLACK_S, FACTOR = 40.0, 4.0  # a test's limit: its own seconds times this, and this more
 
 
 # -- mutants
@@ -681,7 +681,9 @@ def draw_sample(modules: Sequence[str], number: int, seed: int) -> list[Mutant]:
         source.sample(mutants, max(1, math.ceil(number * len(mutants) / total)))
         for _, mutants in sorted(strata.items())
     ]
-    return [mutant for mutants in chosen for mutant in mutants]
+    sample = [mutant for mutants in chosen for mutant in mutants]
+    source.shuffle(sample)  # what is tried first is a sample as well
+    return sample
 
 
 def bound_share(part: int, total: int) -> tuple[float, float]:
@@ -746,8 +748,9 @@ def _shorten(text: str) -> str:
 def main() -> int:
     options = read_options()
     STATE.mkdir(exist_ok=True)
-    mutants = [mutant for module in (options.modules or PURE) for mutant in list_mutants(module)]
-    if not options.modules:
+    names = options.modules or [*PURE, "judging"]
+    mutants = [mutant for module in names if module != "judging" for mutant in list_mutants(module)]
+    if "judging" in names:
         mutants += draw_sample(list_judging(), options.sample, options.seed)
     if options.list:
         print(*(f"{mutant.module}.py:{mutant.line} {mutant.kind}: {mutant.name}" for mutant in mutants), sep="\n")
@@ -771,8 +774,8 @@ def main() -> int:
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("modules", nargs="*", help="whole; none: the pure ones whole, and a sample of judging")
-    parser.add_argument("--sample", type=int, default=400)
+    parser.add_argument("modules", nargs="*", help="whole, but of `judging` a sample; none: all")
+    parser.add_argument("--sample", type=int, default=300, help="and one at least of each file and kind")
     parser.add_argument("--seed", type=int, default=27)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
