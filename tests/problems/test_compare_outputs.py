@@ -23,6 +23,8 @@ reference: |
   def pair(x):
       return x, x.argmax(-1)
 """).problem
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # NumPy's on inf - inf and 0/0 reach nobody
+
 DRAWS, INF, NAN = 3, math.inf, math.nan
 VALUES = torch.tensor([[3.0, -1.5, 0.25, 7.0, -20.0, 11.0], [5.0, 2.5, -0.75, 13.0, 40.0, -9.0]], dtype=torch.float64)
 PLACES = torch.tensor([5, 4])
@@ -99,6 +101,7 @@ def test_undecided_entries_are_not_compared() -> None:
     undecided = torch.zeros(DRAWS, 2, dtype=torch.bool)
     undecided[1, 0] = True
     assert compare(None, put(0, 1, 0), undecided=undecided) == ((), 0.0)
+    assert compare(None, put(0, 1, 0), undecided=~(undecided & False)) == ((), 0.0)
     agreement = compare(None, lambda places: (put(0, 1, 0)(places), put(3, 1, 1)(places)), undecided=undecided)
     (finding,) = agreement.errors
     assert finding.given == "3 at index [1]; 1 of 2 entries differ, max abs error 1"
@@ -110,6 +113,7 @@ def test_nan_and_infinity_are_right_where_they_are_expected_and_infinity_alone()
     infinite[0, 0], infinite[1, 1] = INF, -INF
     assert compare(expected=infinite) == ((), 0.0)
     assert compare(put(7.25, 0, 0, 3), expected=infinite) == ((), 0.25)
+    assert compare(expected=VALUES * INF) == ((), 0.0)
     for wrong in (put(-INF, 0, 0, 0), put(1e300, 0, 0, 0), put(NAN, 0, 0, 3), put(INF, 0, 0, 3)):
         assert len(compare(wrong, expected=infinite).errors) == 1
     agreement = compare(put(NAN, 0, 0, 3), put(9, 0, 0))
@@ -173,6 +177,8 @@ def test_what_is_expected_may_be_constant_itself() -> None:
     ones = torch.ones_like(VALUES)
     assert "same" not in hint(lambda values: values.fill_(4.0), expected=ones)
     assert hint(lambda values: values.fill_(4.0), expected=ones).startswith("every entry is 4 times")
+    (single,) = compare(put(99.0, 0, 0, 0), wording=Wording(has_fields=True)).errors
+    assert single.where.startswith("output y (fp64 [M, N], index outermost first)")
     zeros = torch.zeros_like(VALUES)
     assert hint(lambda values: values.add_(VALUES), expected=zeros, allowed=0.1).startswith("every entry differs"), (
         "no ratio to 0"
@@ -188,10 +194,21 @@ def test_other_sizes_than_the_base_shape_are_blamed(label: str, is_base: bool) -
     assert words.startswith("some entries are right" if is_base else "the base shape was right")
 
 
-def make_clues(change: str, values: Tensor, held: set[int] | None, missing: int | None = None) -> Clues:
-    """A draw whose reference, so changed, gives these values, and of whose three values a program holds some."""
+@pytest.mark.parametrize(
+    ("values", "is_told"), [([6.0], False), ([6.0, 15.0], True), ([6.0, 15.0 * (1 + 5e-6)], True), ([6.0, 15.0 * (1 + 2e-5)], False)]
+)  # fmt: skip
+def test_a_factor_is_told_of_two_entries_or_more_that_all_have_it(values: list[float], is_told: bool) -> None:
+    expected = torch.tensor([2.0, 5.0], dtype=torch.float64)[: len(values)]
+    limit = Limit(expected[None], torch.full((1, len(values)), 1e-9), torch.float64)
+    result = torch.tensor([values], dtype=torch.float64)
+    (finding,) = compare_outputs(HALVES, [[limit]], [[result]], lambda number: "base").errors
+    assert ("every entry is 3 times" in finding.remedy) is is_told
+
+
+def make_clues(change: str, values: Tensor, held: set[int] | None, missing: int | None = None, own: int = 3) -> Clues:
+    """A draw whose reference, so changed, gives these values, and of whose own values a program holds some."""
     value = SimpleNamespace(number=missing, name="mean of x", line=7, text="torch.mean(" + "x" * 200)
-    intermediates = SimpleNamespace(values=[1, 2, 3], find_missing=lambda held: value if missing else None)
+    intermediates = SimpleNamespace(values=[*range(own)], find_missing=lambda held: value if missing else None)
 
     def remember(compute: Callable[..., object]) -> object:
         return ((change, [[values], [PLACES]]),) if "changed" in compute.__name__ else intermediates
@@ -208,8 +225,29 @@ def test_a_changed_constant_is_named_near_the_right_values_and_in_other_trials()
         assert words.startswith("the reference without its 1e-05 gives these values") is is_told
     clues = make_clues("without its 1e-05", near, None)
     assert "1e-05" not in hint(lambda values: values.add_(0.35), allowed=0.01, clues=clues)
-    exact = compare(None, put(0, 0, 0), clues=clues).errors[0]
+    exact = compare(None, put(0, 0, 0), clues=clues, label="case {}").errors[0]
     assert "1e-05" not in exact.remedy, "what is exact has no constants to change"
+
+
+def is_named(change: Tensor, result: Tensor, label: str = "base seed {}", **options: Any) -> bool:
+    """Whether a change of a constant is told that gives these values."""
+    clues = make_clues("without its 1e-05", change, None)
+    return "without its 1e-05" in hint(lambda values: values.copy_(stack(result)), label=label, clues=clues, **options)
+
+
+def test_how_near_the_right_values_a_changed_constant_leaves_the_result() -> None:
+    assert is_named(-VALUES - 0.3, -VALUES - 0.3, expected=-VALUES, allowed=0.01), "by the largest magnitude"
+    spread = VALUES + 0.3
+    spread[0, 0] += 3.0
+    assert not is_named(spread, spread, allowed=0.01), "by the farthest entry"
+    assert is_named(VALUES + 0.5, VALUES + 0.75, "case {}", allowed=0.25), "as far from the change as is allowed"
+    assert not is_named(VALUES + 0.5, VALUES - 99.0, "case {}", allowed=0.25)
+
+
+@pytest.mark.parametrize(("own", "is_told"), [(1, False), (2, True)])
+def test_the_result_alone_is_no_value_on_the_way(own: int, is_told: bool) -> None:
+    words = hint(lambda values: values.add_(1.0), clues=make_clues("", VALUES * 9, {0}, 1, own))
+    assert ("no stream holds" in words) is is_told
 
 
 @pytest.mark.parametrize(
@@ -225,7 +263,7 @@ def test_a_value_of_the_reference_that_is_not_held_is_named(held: set[int] | Non
     assert words in hint(lambda values: values.add_(1.0), clues=clues)
 
 
-FIELDS = read_problem("""
+HALVES = read_problem("""
 problem: halves
 dims: {N: 4}
 inputs: [{name: x, dtype: fp64, shape: [N], data: normal}]
@@ -236,10 +274,11 @@ reference: |
 """).problem
 
 
-def judge_order(expected: list[float], result: list[float], allowed: float = 1e-9) -> bool:
+def judge_order(expected: list[float], result: list[float]) -> bool:
     """Whether one draw of a vector is told to be in another order."""
-    limit = Limit(torch.tensor([expected]).double(), torch.full((1, len(expected)), allowed).double(), torch.float64)
-    (finding,) = compare_outputs(FIELDS, [[limit]], [[torch.tensor([result]).double()]], lambda number: "base").errors
+    right, values = (torch.tensor([row], dtype=torch.float64) for row in (expected, result))
+    limit = Limit(right, torch.full_like(right, 1e-9), torch.float64)
+    (finding,) = compare_outputs(HALVES, [[limit]], [[values]], lambda number: "base").errors
     return "in another order" in finding.remedy
 
 
@@ -256,6 +295,14 @@ def judge_order(expected: list[float], result: list[float], allowed: float = 1e-
         ([1.0, 1.0, 2.0, 2.0, 3.0, 4.0], [2.0, 2.0, 1.0, 1.0, 4.0, 3.0], False),  # whole ones, some of them equal
         ([1.5, 1.5, 2.0, 2.0, 3.0, 4.0], [2.0, 2.0, 1.5, 1.5, 4.0, 3.0], True),
         ([0.0, 0.1, 0.2, 0.3, 1000.5], [0.1, 0.0, 0.3, 0.2, 1000.5], False),  # moved by little of the whole range
+        ([0.0, 1.5, 3.0, 4.5, 100.5], [1.5, 0.0, 4.5, 3.0, 100.5], True),  # by 1.5 %
+        ([0.0, 1.5, 3.0, 4.5, 200.5], [1.5, 0.0, 4.5, 3.0, 200.5], False),  # by 0.75 %
+        ([0.0, 1.5, 3.0, 4.5, 100.5], [1.5 + 1.2e-5, 0.0, 4.5, 3.0, 100.5], True),  # the values agree within 1e-5 of that
+        ([0.0, 1.5, 3.0, 4.5, 100.5], [1.5 + 1.8e-5, 0.0, 4.5, 3.0, 100.5], False),
+        ([0.5, 2.5, 4.5, 4.5 + 3e-5, 8.5], [2.5, 0.5, 8.5, 4.5, 4.5 + 3e-5], True),  # different by more than that
+        ([0.5, 2.5, 4.5, 4.5 + 5e-6], [2.5, 0.5, 4.5 + 5e-6, 4.5], False),  # ... by less: three values
+        ([INF, 0.5, 2.5, 4.5, 8.5], [0.5, INF, 4.5, 2.5, 8.5], False),  # infinitely far from their places
+        ([0.5, 0.5, 0.5, 0.5], [INF, INF, INF, INF], False),
     ],
 )  # fmt: skip
 def test_another_order_is_told_of_values_that_are_no_accident(
