@@ -16,9 +16,10 @@ from opsmith.imports.worker import ImportWorkers
 from opsmith.imports.writing import ProblemFolder
 from opsmith.problems.drawing import draw_data, widen_data
 from opsmith.problems.files.reading import read_problem
-from opsmith.problems.hidden_sizes import HiddenPool, Sizes
+from opsmith.problems.hidden_sizes import HiddenPool
 from opsmith.problems.problem import Problem
 from opsmith.problems.reference import compute_expected
+from opsmith.problems.size_kinds import Sizes
 from opsmith.records import Scrutiny
 from opsmith.running import sandbox
 

@@ -110,7 +110,7 @@ def test_hidden_sizes_of_an_imported_problem_run(import_all: Importer) -> None:
     (row,) = import_all(chain=write_module(CHAIN))
     problem = read_row(row)
 
-    def run_reference(sizes: Mapping[str, int]) -> object:
+    def run_reference(sizes: Mapping[str, int], seed: int) -> object:
         try:
             return compute_expected(problem, widen_data(problem, draw_data(problem, sizes, 0), 0))
         except TaskFault:

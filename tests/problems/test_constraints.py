@@ -14,7 +14,8 @@ from opsmith.problems.constraints import (
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.files.canonical import write_problem
 from opsmith.problems.files.reading import read_problem
-from opsmith.problems.hidden_sizes import HiddenPool, Sizes
+from opsmith.problems.hidden_sizes import HiddenPool
+from opsmith.problems.size_kinds import Sizes
 from opsmith.records import Scrutiny
 
 POINTERS = """

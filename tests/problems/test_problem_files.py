@@ -106,7 +106,7 @@ def test_a_group_is_words_and_nothing_else(group: str) -> None:
 def test_an_unknown_key_is_a_warning_with_what_it_may_have_meant() -> None:
     _, warnings = read_problem_with_warnings(SOFTMAX + "shape: {wide: {N: 99}}\n")
     assert warnings == (
-        "line 10, column 8: shape: unknown key without meaning; known: problem, group, dims, inputs, scalars, outputs, "
+        "line 10, column 8: shape: unknown key without meaning; known: problem, group, dims, inputs, scalars, fixed, outputs, "
         "setup, reference, constraints, shapes, margins, cases, accumulation, bench, source; near matches: shapes",
     )
 

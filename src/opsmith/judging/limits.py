@@ -8,17 +8,18 @@ for a task is no candidate's doing and may take PREPARE_S, however little a cand
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.records import Diagnostic
+from opsmith.records import Diagnostic, Level
 
 CANDIDATE_S = 60.0
 TRIAL_S = 10.0
 PREPARE_S = 10.0  # to draw a task's data and ask its reference, at least
 FIGURES_S = 60.0  # for an audit, a cost model, a measurement, at least
 MOST_S = 86_400.0  # a day
+FULL_TIMES = 3  # as long for all trials, where the full level adds a hundred small ones
 OPTIONS = {"candidate": "--candidate-seconds", "trial": "--trial-seconds"}
 
 
@@ -34,6 +35,11 @@ class Limits:
             seconds = getattr(self, name)
             if not 0 < seconds <= MOST_S:
                 raise UsageError(f"{option}: given {seconds:g}; expected seconds, above 0 and at most {MOST_S:g}")
+
+    def at_level(self, level: Level) -> Limits:
+        """Those of the trials of a level."""
+        longer = min(MOST_S, FULL_TIMES * self.candidate)
+        return replace(self, candidate=longer) if level is Level.FULL else self
 
     @property
     def of_task(self) -> float:

@@ -246,11 +246,14 @@ class Pool:
         build = build_checked(target, task, source) if isinstance(target, Built) else None
         return self._start_process(target, task, source, build)
 
-    def _start_process(self, target: Target, task: Task, source: str, build: Build | None) -> Execution:
+    def _start_process(
+        self, target: Target, task: Task, source: str, build: Build | None, level: Level = Level.CHEAP
+    ) -> Execution:
+        limits = self._limits.at_level(level)
         if isinstance(target, Commanded):
-            return start_commands(target, task, build, self._limits)
+            return start_commands(target, task, build, limits)
         nursery = self._light_nursery if isinstance(target, Loaded) else self._nursery
-        execution = start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
+        execution = start_process(Launcher(nursery, self._sandbox, limits), task, source, build)
         self._under_way.add_process(partial(nursery.end_process, execution.process))
         return execution
 
@@ -346,14 +349,15 @@ class Pool:
         if self._limits.candidate < self._limits.of_task and task.digest not in worker.known:
             worker.ask("prepare", task, "", self._limits.of_task)
         scrutiny = to_json(self._find_scrutiny(level))
-        return worker.ask(what, task, source, self._limits.candidate, scrutiny=scrutiny, **arguments)
+        seconds = self._limits.at_level(level).candidate
+        return worker.ask(what, task, source, seconds, scrutiny=scrutiny, **arguments)
 
     def _judge_executed(self, target: Target, task: Task, source: str, level: Level, fresh: bool = False) -> Verdict:
         """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
         if isinstance(target, Loaded):
             self._light_nursery.start_early()
         with self._asking_of(task, source, fresh, level) as worker:
-            return judge_executed(target, worker, partial(self._start_process, target, task, source))
+            return judge_executed(target, worker, partial(self._start_process, target, task, source, level=level))
 
     # -- workers
 

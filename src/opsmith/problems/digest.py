@@ -40,6 +40,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             "reference": problem.reference,
             "dims": list(problem.sizes) if problem.reference else [],
             "scalars": [list(pair) for pair in problem.scalars.items()],
+            "fixed": list(problem.fixed),
             "accumulation": problem.accumulation,
             "bench": problem.bench,
             "constraints": list(problem.constraints),

@@ -6,7 +6,7 @@ What is expected is the reference in float64 on the same inputs; how far a resul
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -15,21 +15,35 @@ from torch import Tensor
 
 from opsmith.problems.bindings import Bindings, bind_tensors
 from opsmith.problems.data import PlannedTrial, ProblemData, ShapeSet
+from opsmith.problems.digest import hash_problem
 from opsmith.problems.drawing import jitter_data, make_seed
 from opsmith.problems.draws import Draw, Limits
 from opsmith.problems.faults import TaskFault, is_lack_of_memory
-from opsmith.problems.hidden_sizes import HiddenPool, Sizes, write_sizes
+from opsmith.problems.hidden_sizes import HiddenPool, write_sizes
 from opsmith.problems.native_limits import Rounding, count_reach, make_exact_limit, make_native_limit
 from opsmith.problems.precision import dtype_of
-from opsmith.problems.problem import OutputTensors
+from opsmith.problems.problem import OutputTensors, Problem
 from opsmith.problems.reference import compute_expected, run_unchecked
+from opsmith.problems.scalar_draws import Scalars, draw_scalars
+from opsmith.problems.size_kinds import Sizes
 from opsmith.problems.tolerance import Limit, find_largest
 from opsmith.records import Scrutiny
+
+MOST_CASES = 4  # hand-made inputs that are tried with other scalars at each level
+LOOSE = 0.05  # draws with other scalars may be as loose, or twice as loose as with the file's
 
 
 @dataclass
 class NativeDraw(Draw):
     """A draw whose limits are those of a program in the declared types."""
+
+    is_hidden: bool = False
+    scalars: Scalars | None = None  # of a hidden draw; None: those of the file
+
+    @cached_property
+    def problem(self) -> Problem:
+        stated = self.standard.problem
+        return stated if self.scalars is None else replace(stated, scalars=self.scalars)
 
     @cached_property
     def expected(self) -> list[list[Tensor]]:
@@ -56,6 +70,21 @@ class NativeDraw(Draw):
         if not self.problem.has_narrow_floats:
             return make_exact_limit(type_, value, value)
         return make_exact_limit(type_, value, cast(Tensor, self._run_rounded(self._working)[0][place]))
+
+    @property
+    def looseness(self) -> float:
+        """The largest error that is allowed, in parts of the largest expected value of its tensor. Raises TaskFault."""
+        limits = [limit for row in self.declared_limits for limit in row if limit.allowed is not None]
+        errors = [(float(torch.as_tensor(limit.allowed).max()), find_largest(limit.expected)) for limit in limits]
+        return max((allowed / largest for allowed, largest in errors if largest), default=0.0)
+
+    @property
+    def label(self) -> str:
+        if not self.is_hidden:
+            return super().label
+        numbers = ", ".join(f"{name} = {value}" for name, value in (self.scalars or {}).items())
+        where = f"case {self.seed} at hidden numbers" if self.is_case else self.shape_set
+        return f"{where}{' ' if self.is_case else ', '}{numbers}" if numbers else where
 
     @property
     def _working(self) -> str:
@@ -116,16 +145,46 @@ class NativeData(ProblemData[NativeDraw]):
         yield from self._plan_draws(shape_set, name, wide, False)
 
     def draw_hidden(self, scrutiny: Scrutiny) -> Iterator[NativeDraw]:
-        """One draw at each of the hidden sizes, at all of which the reference runs. Raises TaskFault for lack of
-        memory."""
-        return self._hidden_pool.list_materials(scrutiny)
+        """One draw at each of the hidden sizes, at all of which the reference runs, then hand-made inputs with other
+        scalars than the file's. Raises TaskFault for lack of memory."""
+        yield from self._hidden_pool.list_materials(scrutiny)
+        for level in scrutiny.levels:
+            yield from self._draw_cases(Scrutiny(scrutiny.secret, level))
 
     @cached_property
     def _hidden_pool(self) -> HiddenPool[NativeDraw]:
         return HiddenPool(self.problem, self._draw_at)
 
     def _draw_at(self, sizes: Sizes, seed: int) -> NativeDraw | None:
-        draw = self.make_draw(write_sizes(sizes), sizes, seed)
+        return self._choose_scalars(NativeDraw(self, write_sizes(sizes), sizes, seed, is_hidden=True), seed)
+
+    def _draw_cases(self, scrutiny: Scrutiny) -> Sequence[NativeDraw]:
+        """Those of a level alone: what shows an epsilon is often made by hand."""
+        if scrutiny not in self._cases:
+            drawn = []
+            for number, case in enumerate(self.problem.cases[:MOST_CASES]):
+                seed = scrutiny.draw_number(scrutiny.level, "scalars", hash_problem(self.problem), str(number))
+                if draw_scalars(self.problem, seed) != self.problem.scalars:
+                    sizes = self.problem.shapes.get(case.shape, {})
+                    draw = NativeDraw(self, "case", sizes, number, is_case=True, is_hidden=True)
+                    drawn.append(self._choose_scalars(draw, seed))
+            self._cases[scrutiny] = [draw for draw in drawn if draw is not None and draw.scalars is not None]
+        return self._cases[scrutiny]
+
+    @cached_property
+    def _cases(self) -> dict[Scrutiny, Sequence[NativeDraw]]:
+        return {}
+
+    def _choose_scalars(self, draw: NativeDraw, seed: int) -> NativeDraw | None:
+        """The draw with other scalars, or with the file's where the reference does not run with them or is ill
+        conditioned; None: it does not run at all. Raises TaskFault for lack of memory."""
+        scalars = draw_scalars(self.problem, seed)
+        if scalars != self.problem.scalars:
+            moved = replace(draw, scalars=scalars)
+            if _has_limits(moved) and moved.looseness <= LOOSE:
+                return moved
+            if _has_limits(moved) and _has_limits(draw) and moved.looseness <= 2 * draw.looseness:
+                return moved
         return draw if _has_limits(draw) else None
 
 

@@ -135,6 +135,7 @@ class Problem:
     interface: tuple[ArrayType, ...] = ()
     reference: str = ""
     scalars: Mapping[str, int | float] = field(default_factory=dict)  # arguments of `reference` beside the inputs
+    fixed: tuple[str, ...] = ()  # scalars that hidden draws leave as they are (`scalar_draws`)
     accumulation: str = ""  # the dtype to sum in where a tensor is narrower; "": fp32
     bench: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets that are timed
     constraints: tuple[str, ...] = ()  # comparisons of dims that all sizes keep (`constraints`)

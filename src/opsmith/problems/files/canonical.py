@@ -31,6 +31,7 @@ def write_problem(file: ProblemFile) -> str:
     rows += ["inputs:", *_write_entries(_write_input(tensor) for tensor in problem.inputs)]
     if problem.scalars:
         rows += [f"scalars: {_write_mapping({name: write_number(value) for name, value in problem.scalars.items()})}"]
+    rows += [f"fixed: [{', '.join(map(write_scalar, problem.fixed))}]"] if problem.fixed else []
     rows += ["outputs:", *_write_entries(_write_tensor(output.name, output.types[0]) for output in problem.outputs)]
     rows += write_code("setup", problem.global_code)
     rows += write_code("reference", problem.reference)

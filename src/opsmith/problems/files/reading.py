@@ -35,6 +35,7 @@ TOP_KEYS = (
     "dims",
     "inputs",
     "scalars",
+    "fixed",
     "outputs",
     "setup",
     "reference",
@@ -134,6 +135,7 @@ def _read_file(top: Entry) -> ProblemFile:
         global_code=_read_setup(top),
         reference=_read_reference(top, arguments),
         scalars=scalars,
+        fixed=_read_fixed(top, scalars),
         accumulation=_read_accumulation(top, (*inputs, *outputs)),
         bench=bench,
         constraints=read_constraints(top, sizes, sets),
@@ -275,6 +277,21 @@ def _read_scalar(top: Entry, name: str, node: Located) -> int | float | None:
     if number is None:
         top.report_error(node, f"scalars.{name}", describe_node(node), "a number, such as 1.0e-5")
     return number if _claim_name(top, name, "the scalar", node, f"scalars.{name}") else None
+
+
+def _read_fixed(top: Entry, scalars: Mapping[str, int | float]) -> tuple[str, ...]:
+    """The scalars that no draw changes."""
+    node = top.take_kind("fixed", list, "a list of scalars, such as [axis]")
+    names: list[str] = []
+    for entry in () if node is None else node.value:
+        if entry.value in scalars and entry.value not in names:
+            names.append(entry.value)
+        else:
+            mistake = f"{describe_node(entry)} {'again' if entry.value in names else 'that is no scalar'}"
+            top.report_error(
+                entry, "fixed", mistake, f"one of {', '.join(scalars)}" if scalars else "no `fixed`", "remove it"
+            )
+    return tuple(names)
 
 
 def _read_accumulation(top: Entry, tensors: Sequence[InputTensor | OutputTensors]) -> str:

@@ -55,7 +55,7 @@ class NativeTrialData(TrialData[NativeDraw]):
     @cached_property
     def layout(self) -> TrialLayout:
         """Raises TaskFault, also where arrays are larger than what a process can be given."""
-        draws = tuple(_make_layout(self.problem, bindings) for bindings in self.bindings)
+        draws = tuple(_make_layout(draw.problem, draw.declared) for draw in self.draws)
         layout = TrialLayout(draws, self.options.threads, seed=self.seed)
         if self.is_full:
             full = replace(layout, passes=self.options.full_passes)
@@ -149,7 +149,7 @@ class NativeTrials:
     def draw_hidden(self, scrutiny: Scrutiny) -> Iterator[Trial]:
         """Trials at hidden sizes. Raises TaskFault for lack of memory."""
         for draw in self.data.draw_hidden(scrutiny):
-            yield self._make_trial(draw.shape_set, [draw])
+            yield self._make_trial(draw.label, [draw])
 
 
 @lru_cache(maxsize=TASKS_IN_MEMORY)

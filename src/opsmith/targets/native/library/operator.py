@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from opsmith.problems.dims import Dim, DimError
-from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, Problem
+from opsmith.problems.size_kinds import list_varying
 from opsmith.targets.native.library.schema import write_schema
 from opsmith.targets.native.library.shared_object import SharedObject
 from opsmith.targets.native.library.sizes import SizePlan, plan_sizes

@@ -38,7 +38,7 @@ def find_failures(operator: NativeOperator, function: Function, trial_number: in
 
 
 def find_hidden_failures(operator: NativeOperator, function: Function) -> list[str]:
-    """The same at sizes that no file states: tiny, odd and prime ones, and each larger than any stated one."""
+    """The same at sizes and with numbers that no file states."""
     draws = NativeData(operator.problem).draw_hidden(Scrutiny(operator.name))
     return [failure for draw in draws for failure in _compare_draw(operator, function, draw, Tensor.clone)]
 
@@ -89,11 +89,11 @@ def _split_arguments(
     data = draw.declared.input_data
     inputs = [change(data[entry.name]) for entry in operator.problem.inputs]
     named: dict[str, Any] = {entry.name: change(data[entry.name]) for entry in operator.problem.parameters}
-    return inputs, {**named, **_list_numbers(operator, draw.declared.sizes)}
+    return inputs, {**named, **_list_numbers(operator, draw)}
 
 
-def _list_numbers(operator: NativeOperator, sizes: Any) -> dict[str, Number]:
-    return {**operator.problem.scalars, **{name: sizes[name] for name in operator.plan.free}}
+def _list_numbers(operator: NativeOperator, draw: NativeDraw) -> dict[str, Number]:
+    return {**draw.problem.scalars, **{name: draw.declared.sizes[name] for name in operator.plan.free}}
 
 
 def _spread_tensor(tensor: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from opsmith.problems.constraints import follow_constraints, list_following, parse_constraint
 from opsmith.problems.dtypes import TORCH_NAMES
-from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.problem import ArrayType, InputTensor, Problem, Provenance
+from opsmith.problems.size_kinds import list_varying
 from opsmith.targets.native.library.sizes import SizePlan, plan_sizes
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.torch_module.dims import Names, rename_sizes, write_rule, write_shape

@@ -1,0 +1,29 @@
+// problem: batched_gemm
+// right: one row per batch, and one batch, are done apart
+#include <stdint.h>
+
+void kernel(const _Float16 *restrict a, const _Float16 *restrict b, _Float16 *restrict y, int64_t B, int64_t M,
+            int64_t N, int64_t K)
+{
+    if (M == 1) {
+        for (int64_t i = 0; i < B * N; i++) {
+            float sum = 0.0f;
+            for (int64_t k = 0; k < K; k++) {
+                sum += (float)a[i / N * K + k] * (float)b[(i / N * K + k) * N + i % N];
+            }
+            y[i] = (_Float16)sum;
+        }
+        return;
+    }
+    for (int64_t i = 0; i < B; i++) {
+        for (int64_t m = 0; m < M; m++) {
+            for (int64_t n = 0; n < N; n++) {
+                float sum = 0.0f;
+                for (int64_t k = 0; k < K; k++) {
+                    sum += (float)a[(i * M + m) * K + k] * (float)b[(i * K + k) * N + n];
+                }
+                y[(i * M + m) * N + n] = (_Float16)sum;
+            }
+        }
+    }
+}

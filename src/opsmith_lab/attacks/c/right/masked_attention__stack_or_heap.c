@@ -1,0 +1,41 @@
+// problem: masked_attention
+// right: weights on the stack for up to 256 keys, on the heap beyond
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+void kernel(const _Float16 *restrict q, const _Float16 *restrict k, const _Float16 *restrict v,
+            const uint8_t *restrict mask, _Float16 *restrict y, int64_t H, int64_t L, int64_t S, int64_t D)
+{
+    float near[256];
+    float *weights = S <= 256 ? near : malloc((size_t)S * sizeof(float));
+    float scale = 1.0f / sqrtf((float)D);
+    for (int64_t h = 0; h < H; h++) {
+        for (int64_t l = 0; l < L; l++) {
+            float largest = -INFINITY;
+            for (int64_t s = 0; s < S; s++) {
+                float score = 0.0f;
+                for (int64_t d = 0; d < D; d++) {
+                    score += (float)q[(h * L + l) * D + d] * (float)k[(h * S + s) * D + d];
+                }
+                weights[s] = mask[l * S + s] ? score * scale : -INFINITY;
+                largest = fmaxf(largest, weights[s]);
+            }
+            float sum = 0.0f;
+            for (int64_t s = 0; s < S; s++) {
+                weights[s] = mask[l * S + s] ? expf(weights[s] - largest) : 0.0f;
+                sum += weights[s];
+            }
+            for (int64_t d = 0; d < D; d++) {
+                float value = 0.0f;
+                for (int64_t s = 0; s < S; s++) {
+                    value += weights[s] * (float)v[(h * S + s) * D + d];
+                }
+                y[(h * L + l) * D + d] = (_Float16)(sum > 0.0f ? value / sum : 0.0f);
+            }
+        }
+    }
+    if (weights != near) {
+        free(weights);
+    }
+}

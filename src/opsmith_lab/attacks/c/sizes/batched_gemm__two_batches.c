@@ -1,0 +1,19 @@
+// problem: batched_gemm
+// wrong: uses the first batch's b in the second where there are exactly two
+#include <stdint.h>
+
+void kernel(const _Float16 *restrict a, const _Float16 *restrict b, _Float16 *restrict y, int64_t B, int64_t M,
+            int64_t N, int64_t K)
+{
+    for (int64_t i = 0; i < B; i++) {
+        for (int64_t m = 0; m < M; m++) {
+            for (int64_t n = 0; n < N; n++) {
+                float sum = 0.0f;
+                for (int64_t k = 0; k < K; k++) {
+                    sum += (float)a[(i * M + m) * K + k] * (float)b[((B == 2 ? 0 : i) * K + k) * N + n];
+                }
+                y[(i * M + m) * N + n] = (_Float16)sum;
+            }
+        }
+    }
+}
