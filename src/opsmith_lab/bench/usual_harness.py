@@ -6,6 +6,7 @@ verdict. Programs still run confined, on this machine: nothing of others is exec
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import TracebackType
 
 from opsmith.judging.executed import TaskWorker, build_checked
@@ -15,7 +16,10 @@ from opsmith.judging.pool import WITHOUT_TORCH
 from opsmith.records import Diagnostic, Task
 from opsmith.running.nursery import Nursery, Services
 from opsmith.running.sandbox import Sandbox
-from opsmith.targets import Built, get_target
+from opsmith.targets import Build, Built, get_target
+from opsmith.targets.native.calls import PROGRAM
+from opsmith.targets.native.layout import DEPLOYED
+from opsmith.targets.protocols import Timed
 
 WORKERS = Services(
     "opsmith.running.preload:load_torch",
@@ -55,7 +59,7 @@ class UsualRoom:
     def _run_built(self, asked: TaskWorker) -> bool:
         target = get_target(asked.task.target)
         assert isinstance(target, Built)
-        build = build_checked(target, asked.task, asked.source)
+        build = _build_program(target, asked.task, asked.source)
         if build.errors or build.failure:
             return False
         inputs = asked.ask_step("usual_inputs")["blobs"][0]
@@ -67,3 +71,11 @@ class UsualRoom:
             return bool(asked.ask_step("usual_outputs", [outputs])["is_close"])
         finally:
             process.close()
+
+
+def _build_program(target: Built, task: Task, source: str) -> Build:
+    """As it is timed, where the language times programs on a processor: without hooks of ours."""
+    if not isinstance(target, Timed):
+        return build_checked(target, task, source)
+    build = target.build_timed(task, source)
+    return replace(build, artefacts={DEPLOYED: build.artefacts[PROGRAM]} if build.artefacts else {})

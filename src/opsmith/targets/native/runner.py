@@ -227,7 +227,8 @@ class _Scene:
             arrays = [(ctypes.c_char * size).from_address(place) for place, size in zip(places, sizes, strict=True)]
             numbers = self.memory.arguments[len(sizes) :]
             for _ in range(ORDINARY_CALLS):
-                held: list[bytes | memoryview] = [*self.views, *outputs]
+                olds = (_repeat_tile(old, size) for old, size in zip(outputs, sizes[len(self.views) :], strict=True))
+                held: list[bytes | memoryview] = [*self.views, *olds]
                 for array, data in zip(arrays, held, strict=True):
                     memoryview(array).cast("B")[:] = memoryview(data)
                 library.call_function([*map(ctypes.c_void_p, places), *numbers])
