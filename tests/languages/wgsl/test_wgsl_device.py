@@ -253,3 +253,42 @@ def test_nurseries_start_no_thread_for_the_driver() -> None:
     WGSL.preload_runtime()
     time.sleep(0.05)
     assert (threading.active_count(), len(os.listdir("/proc/self/task"))) == before
+
+
+SPLIT = {
+    "load_and_store": "let t = bitcast<f32>(atomicLoad(&total)); atomicStore(&total, bitcast<u32>(t + sum));",
+    "exchange_and_store": "let t = bitcast<f32>(atomicExchange(&total, 0u)); atomicStore(&total, bitcast<u32>(t + sum));",
+    "one_swap": """let t = atomicLoad(&total);
+            let swapped = atomicCompareExchangeWeak(&total, t, bitcast<u32>(bitcast<f32>(t) + sum));""",
+}
+WHOLE = """var t = atomicLoad(&total);
+            loop {
+                let swapped = atomicCompareExchangeWeak(&total, t, bitcast<u32>(bitcast<f32>(t) + sum));
+                if (swapped.exchanged) { break; }
+                t = swapped.old_value;
+            }"""
+
+
+def write_atomic_sum(update: str) -> str:
+    """One invocation after the other, so that this driver itself loses nothing."""
+    head, end = PROGRAM.replace("HEAD", "").replace("BODY", "").split("    partial[lane] = sum;")
+    body = f"""    for (var turn = 0u; turn < 64u; turn++) {{
+        if (turn == lane) {{
+            {update}
+        }}
+    }}
+    workgroupBarrier();
+    if (lane == 0u) {{ y[group.x] = bitcast<f32>(atomicLoad(&total)); }}
+}}
+"""
+    return head.replace("partial: array<f32, 64>", "total: atomic<u32>") + body
+
+
+@pytest.mark.parametrize("update", SPLIT)
+def test_an_update_that_some_order_of_atomics_loses_is_refused(pool: Pool, task: Task, update: str) -> None:
+    verdict = pool.verify(task, write_atomic_sum(SPLIT[update]))
+    assert verdict.outcome is Outcome.REFUSED and verdict.stage is Stage.MATCH
+
+
+def test_swaps_until_one_is_made_lose_nothing(pool: Pool, task: Task) -> None:
+    assert pool.verify(task, write_atomic_sum(WHOLE)).outcome is Outcome.PASSED

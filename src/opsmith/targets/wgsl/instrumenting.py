@@ -22,10 +22,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.wgsl.atomic_orders import (
+    ATOMICS,
+    SWAP,
+    count_axes,
+    find_element,
+    find_place,
+    is_atomic,
+    list_axes,
+    list_workgroup,
+    write_atomics,
+)
 from opsmith.targets.wgsl.lexing import NAME, NUMBER, blank_comments
 from opsmith.targets.wgsl.measuring_types import split_vector
 from opsmith.targets.wgsl.own_arrays import OwnArray, find_own_array, list_lengths, list_own_arrays
-from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD, split_array
+from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD
 from opsmith.targets.wgsl.syntax import (
     Member,
     Module,
@@ -39,7 +50,6 @@ PLAIN, REVERSED, CHECKED, PLAN, CHECKS = "plain", "reversed", "checked", "plan",
 BOUNDS, RACE, DIVERGENCE, ROUNDS = 1, 2, 3, 4  # kinds of what a checked form reports
 MOST_ROUNDS = 60_000  # of all loops of an invocation in a launch: the software driver ends loops after 65,535
 PLACES = 64  # rows of the table of arrays; the last one tells the number of the launch
-WORKGROUP_PLACES = 32  # the rows of workgroup variables begin here
 OWN_PLACE = 62  # of arrays that each invocation has for itself: they have no row
 REPORT_WORDS = 8  # kind, line, place, index, length or when, the other's who, who, launch
 NO_SHADOW = 0xFFFFFFFF
@@ -109,41 +119,18 @@ def _list_checks(module: Module, bound: BoundPlan) -> dict[str, object]:
         arrays = [entry for entry in used if entry.space == "storage"]
         names = {entry.find_number("binding"): entry.name for entry in arrays}
         written = [entry.find_number("binding") for entry in arrays if entry.access == "read_write"]
-        elements = {entry.find_number("binding"): _find_element(module, entry) for entry in arrays}
+        elements = {entry.find_number("binding"): find_element(module, entry) for entry in arrays}
         widths = {place: split_vector(element)[1] for place, element in elements.items()}
         kernels[kernel] = [names, widths, written, any(entry.space == "uniform" for entry in used)]
-    rows = [(entry.name, _count_entries(module, entry)) for entry in _list_workgroup(module)]
+    rows = [(entry.name, _count_entries(module, entry)) for entry in list_workgroup(module)]
     return {"workgroup": rows, "kernels": kernels}
-
-
-def _list_workgroup(module: Module) -> list[ModuleVariable]:
-    """Those whose accesses are looked at: atomics alone are not."""
-    variables = (entry for entry in module.variables.values() if entry.space == "workgroup")
-    return [entry for entry in variables if not module.resolve_type(entry.type).startswith("atomic<")]
-
-
-def _list_axes(module: Module, variable: ModuleVariable) -> list[str]:
-    """The texts of the lengths of its axes, outermost first; of a variable that is no array: one."""
-    type_, lengths = module.resolve_type(variable.type), []
-    while type_.startswith("array<"):
-        element, length = split_array(type_)
-        lengths.append(length)
-        type_ = module.resolve_type(element)
-    return lengths or ["1"]
-
-
-def _find_element(module: Module, variable: ModuleVariable) -> str:
-    type_ = module.resolve_type(variable.type)
-    while type_.startswith("array<"):
-        type_ = module.resolve_type(split_array(type_)[0])
-    return type_
 
 
 def _count_entries(module: Module, variable: ModuleVariable) -> int:
     count = 1
-    for text in _list_axes(module, variable):
+    for text in list_axes(module, variable):
         count *= module.compute_number(text) or 0
-    return count if 0 < count <= 1 << 16 and not _find_element(module, variable).startswith("atomic<") else 0
+    return count if 0 < count <= 1 << 16 else 0
 
 
 # -- kernels in other surroundings
@@ -190,8 +177,8 @@ def _write_zeros(module: Module, kernel: str) -> Iterator[str]:
     """What makes the workgroup memory that a kernel uses zero, as WGSL promises and not every driver does."""
     for variable in module.list_used(kernel):
         if variable.space == "workgroup":
-            type_, element = module.resolve_type(variable.type), _find_element(module, variable)
-            axes = _list_axes(module, variable) if type_.startswith("array<") else []
+            type_, element = module.resolve_type(variable.type), find_element(module, variable)
+            axes = list_axes(module, variable) if type_.startswith("array<") else []
             places = "".join(f"[{text}]" for text in _split_index(axes))
             entry = f"{variable.name}{places}"
             zero = f"atomicStore(&{entry}, 0)" if element.startswith("atomic<") else f"{entry} = {element}()"
@@ -242,12 +229,13 @@ def _write_checked(text: str, module: Module, bound: BoundPlan) -> str:
   for (var {PREFIX}f = 0u; {PREFIX}f < 6u; {PREFIX}f++) {{ atomicStore(&{PREFIX}arrived[{PREFIX}f], 0u); }}
 """
     wrapped = _wrap_kernels(text, module, bound, bodies, order, f"  {PREFIX}report_first();\n")
-    scalars = [entry for entry in _list_workgroup(module) if not module.resolve_type(entry.type).startswith("array<")]
+    scalars = [entry for entry in list_workgroup(module) if not module.resolve_type(entry.type).startswith("array<")]
     head = f"{PREFIX}kernel_"  # types stand before all that was wrapped, which moved them
     assert head in wrapped
     for variable in scalars:
         wrapped = _replace_type(wrapped, variable).replace(f"{{ {variable.name} = ", f"{{ {variable.name}[0] = ")
-    return wrapped + _SUPPORT + "".join(_write_guards(module))
+        wrapped = wrapped.replace(f"{{ atomicStore(&{variable.name}, 0)", f"{{ atomicStore(&{variable.name}[0], 0)")
+    return wrapped + _SUPPORT + "".join(_write_guards(module)) + write_atomics(module, text)
 
 
 def _replace_type(text: str, variable: ModuleVariable) -> str:
@@ -261,7 +249,7 @@ class _CheckWriter:
 
     def __init__(self, text: str, module: Module) -> None:
         self._text, self._module = text, module
-        self._checked = {entry.name: entry for entry in _list_workgroup(module)}
+        self._checked = {entry.name: entry for entry in list_workgroup(module)}
         storage = (entry for entry in module.variables.values() if entry.space == "storage")
         self._checked |= {entry.name: entry for entry in storage}
 
@@ -301,8 +289,11 @@ class _CheckWriter:
         if token.kind == NAME and not is_field:
             if token.text in _BARRIERS:
                 return f"{_BARRIERS[token.text]}({token.line}u)", place + 3
+            written = self._write_atomic(place) if token.text in ATOMICS else None
             if token.text in self._checked and self._find_whole_use(place) != "arrayLength":
-                return self._write_access(place, self._checked[token.text])
+                written = self._write_access(place, self._checked[token.text])
+            if written is not None:
+                return written
             own = find_own_array(self._own, token.text, place)
             if own is not None:
                 return self._write_own_access(place + 1, token.text, own)
@@ -331,9 +322,40 @@ class _CheckWriter:
         before = [token.text for token in self._tokens[max(place - 3, 0) : place]]
         return before[0] if before[1:] == ["(", "&"] else ""
 
+    def _write_atomic(self, place: int) -> tuple[str, int] | None:
+        """An operation on an entry, as a call of ours (`atomic_orders`); None: it is written otherwise."""
+        words = [entry.text for entry in self._tokens[place + 1 : place + 4]]
+        variable = self._checked.get(words[-1]) if words[:2] == ["(", "&"] else None
+        if variable is None or not is_atomic(self._module, variable):
+            return None
+        token, closing, following = self._tokens[place], self._match[place + 1], place + 4
+        indices = []
+        while self._tokens[following].text == "[":
+            indices.append(self._write_range(following + 1, self._match[following]))
+            following = self._match[following] + 1
+        if len(indices) != count_axes(self._module, variable) or self._tokens[following].text not in (",", ")"):
+            return None
+        rest = self._write_range(following + 1, closing) if following < closing else ""
+        rest = rest.rstrip().removesuffix(",")
+        if token.text == SWAP:
+            guard = self._write_guard(variable, indices or ["0"], _NEITHER, token.line)
+            outer = "".join(f"[{text}]" for text in indices[:-1])
+            compared, swapped = self._split_argument(following + 1, closing)
+            call = f"{PREFIX}compared_{variable.name}({compared})"
+            return f"{SWAP}(&{variable.name}{outer}[{guard}], {call}, {swapped})", closing + 1
+        arguments = [*(f"u32({text})" for text in indices), *([rest] if rest.strip() else []), f"{token.line}u"]
+        return f"{PREFIX}{token.text}_{variable.name}({', '.join(arguments)})", closing + 1
+
+    def _split_argument(self, start: int, end: int) -> tuple[str, str]:
+        """The first argument of those between two places, and the others."""
+        place = start
+        while place < end and self._tokens[place].text != ",":
+            place = self._match.get(place, place) + 1
+        return self._write_range(start, place), self._write_range(place + 1, end)
+
     def _write_access(self, place: int, variable: ModuleVariable) -> tuple[str, int]:
         token, is_array = self._tokens[place], self._module.resolve_type(variable.type).startswith("array<")
-        axes = _list_axes(self._module, variable) if is_array else []
+        axes = list_axes(self._module, variable) if is_array else []
         following, indices = place + 1, []
         for _ in axes:
             closing = self._match.get(following)
@@ -351,7 +373,7 @@ class _CheckWriter:
             f"[{PREFIX}within(u32({text}), u32({axis}), {find_place(self._module, variable)}u, {token.line}u)]"
             for text, axis in zip(indices[:-1], axes, strict=False)
         ]
-        components = OwnArray("", 0, 0, list_lengths(self._module, _find_element(self._module, variable)))
+        components = OwnArray("", 0, 0, list_lengths(self._module, find_element(self._module, variable)))
         return self._write_own_access(following, f"{token.text}{''.join(outer)}[{last}]", components)
 
     def _write_guard(self, variable: ModuleVariable, indices: Sequence[str], mode: int, line: int) -> str:
@@ -375,13 +397,6 @@ class _CheckWriter:
         return _READ | _WRITE if text in _ASSIGNING or is_shift else _READ
 
 
-def find_place(module: Module, variable: ModuleVariable) -> int:
-    """The row of a variable in the table of arrays."""
-    if variable.space == "storage":
-        return variable.find_number("binding") or 0
-    return WORKGROUP_PLACES + [entry.name for entry in _list_workgroup(module)].index(variable.name)
-
-
 def _write_guards(module: Module) -> Iterator[str]:
     """For each array the function that an index goes through."""
     for variable in module.variables.values():
@@ -394,13 +409,13 @@ fn {PREFIX}at_{variable.name}(i: u32, mode: u32, line: u32) -> u32 {{
   return {PREFIX}check(i, i, length, {place}u, {mode}, line, false);
 }}
 """
-    for variable in _list_workgroup(module):
-        axes, place = _list_axes(module, variable), find_place(module, variable)
+    for variable in list_workgroup(module):
+        axes, place = list_axes(module, variable), find_place(module, variable)
         parameters = "".join(f"i{number}: u32, " for number in range(len(axes)))
         flat = "i0"
         for number, axis in enumerate(axes[1:], 1):
             flat = f"({flat}) * u32({axis}) + i{number}"
-        mode = "0u" if _find_element(module, variable).startswith("atomic<") else "mode"
+        mode = "0u" if find_element(module, variable).startswith("atomic<") else "mode"
         last = len(axes) - 1
         yield f"""
 fn {PREFIX}at_{variable.name}({parameters}mode: u32, line: u32) -> u32 {{

@@ -27,6 +27,7 @@ from opsmith.targets.gpu.plan import (
 from opsmith.targets.gpu.resolving import resolve_plan
 from opsmith.targets.native.layout import DrawLayout, Pass, choose_passes, read_inputs, write_outputs
 from opsmith.targets.wgsl import webgpu as api
+from opsmith.targets.wgsl.atomic_orders import WORKGROUP_PLACES
 from opsmith.targets.wgsl.device import ComputeDevice, Dispatch, open_device
 from opsmith.targets.wgsl.encoding import count_device_bytes, decode_array, encode_array
 from opsmith.targets.wgsl.instrumenting import (
@@ -38,7 +39,6 @@ from opsmith.targets.wgsl.instrumenting import (
     PLAN,
     REPORT_WORDS,
     REVERSED,
-    WORKGROUP_PLACES,
     KernelChecks,
     WorkgroupArray,
     read_checks,
