@@ -20,11 +20,12 @@ from opsmith.judging.executed_audit import _check_tolerance, _find_ignored
 from opsmith.judging.executed_steps import ExecutedSteps, _EncodedInputs, _TrialRun, or_unjudged
 from opsmith.judging.execution import NotRunError, NotStartedError
 from opsmith.judging.files import _split_message
+from opsmith.judging.files import exit_code as files_exit_code
 from opsmith.judging.installation import read_installation_secret, read_scrutiny_here
 from opsmith.judging.judge import Solution, import_experiences
 from opsmith.judging.limits import Limits, limits_of_run
 from opsmith.judging.plans import read_plans
-from opsmith.judging.verifier import canonical_source, charge_error, describe_error
+from opsmith.judging.verifier import TrialTally, canonical_source, charge_error, describe_error, larger_error
 from opsmith.judging.worker import _or_problem, _read_by_target
 from opsmith.records import Boundary, Diagnostic, Level, Outcome, Scrutiny, Stage, Task, Verdict
 from opsmith.targets import TaskFault, Trial, TrialResult
@@ -33,6 +34,7 @@ from opsmith.targets.hidden import HiddenTrials
 
 TASK = Task("sum", "tiny_target:TINY", "inputs: {x: [1], y: [4]}\nwant: [5]\n")
 SCRUTINY = Scrutiny("7")
+PASSED = Verdict("0" * 64, Stage.MATCH, Outcome.PASSED, Boundary.CANDIDATE)
 FINDING = Diagnostic("DATA", "S0", "2", "1")
 
 
@@ -132,6 +134,25 @@ def test_who_could_not_be_started_is_said_with_whose_failure_it_is() -> None:
     commands = NotRunError("own", "no folder")
     assert (commands.charged_to, commands.finding.kind) == (Boundary.SANDBOX, "SANDBOX")
     assert "commands of target own: given no folder" in str(commands.finding)
+
+
+def test_a_tally_adds_up_what_trials_showed() -> None:
+    tally = TrialTally()
+    tally.count_result(5, TrialResult(Stage.MATCH, (), 0.5, ("a note",), 3))
+    tally.count_result(1, TrialResult(Stage.MATCH, (), 0.25, ("a note", "another"), 4))
+    tally.count_result(2, TrialResult(Stage.RUN))
+    verdict = tally.fill_verdict(replace(PASSED, warnings=("first",)))
+    assert (verdict.trials, verdict.max_abs_error, verdict.undecided) == (8, 0.5, 7)
+    assert verdict.warnings == ("first", "a note", "another")
+    assert larger_error(None, float("nan")) == larger_error(1.0, float("nan")) == float("inf")
+    assert (larger_error(None, None), larger_error(2.0, None), larger_error(None, 0.0)) == (None, 2.0, 0.0)
+
+
+def test_the_exit_code_of_verdicts_is_the_worst() -> None:
+    refused = replace(PASSED, outcome=Outcome.REFUSED, errors=(FINDING,))
+    unjudged = replace(PASSED, outcome=Outcome.UNJUDGED, charged_to=Boundary.SANDBOX, errors=(FINDING,))
+    codes = [files_exit_code(verdicts) for verdicts in ([], [PASSED], [PASSED, refused], [refused, unjudged])]
+    assert codes == [0, 0, 1, 2]
 
 
 # -- work that is given up
@@ -367,7 +388,8 @@ def test_every_file_has_an_audit_whatever_is_wrong_with_it(tmp_path: Path) -> No
     }
     assert "it died" in str(audits["lost"].findings[0])
     assert "never ends" in str(audits["lost"].findings[0])
-    assert "bad.yaml" in str(audits["bad"].findings[0])
+    assert "check brackets" in str(audits["bad"].findings[0])
+    assert "no_such" in str(audits["foreign"].findings[0])
     assert [exit_code([audits[name] for name in names]) for names in (["fine"], ["fine", "lost"], ["lost", "bad"])] == [
         0,
         2,
@@ -401,9 +423,6 @@ def test_without_a_run_the_level_is_the_one_asked_for(monkeypatch: pytest.Monkey
     monkeypatch.setattr("opsmith.judging.installation._stated", [])
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert read_scrutiny_here() == Scrutiny(read_installation_secret(), Level.CHEAP)
-
-
-PASSED = Verdict("0" * 64, Stage.MATCH, Outcome.PASSED, Boundary.CANDIDATE)
 
 
 def import_judged(verdict: Verdict) -> Any:
