@@ -44,7 +44,8 @@ PACKAGE = ROOT / "src/opsmith"
 STATE = Path(tempfile.gettempdir()) / f"opsmith-mutants-{os.getuid()}{str(ROOT).replace(os.sep, '-')}"
 EXPLAINED = ROOT / "tests/mutants_explained.toml"
 PURE = [
-    *(f"problems/{name}" for name in ("compare", "tolerance", "native_limits", "hidden_sizes")),
+    *(f"problems/{name}" for name in ("compare", "tolerance", "native_limits")),
+    *(f"problems/{name}" for name in ("hidden_sizes", "size_kinds", "scalar_draws")),
     *(f"measuring/{name}" for name in ("claims", "intervals", "pairs")),
 ]
 FOLDERS = "judging problems measuring targets/native targets/step targets/command suites profiling/test_texts.py"
