@@ -23,6 +23,7 @@ from opsmith.records import (
     Boundary,
     Candidate,
     Diagnostic,
+    Level,
     Outcome,
     Scrutiny,
     Stage,
@@ -36,9 +37,12 @@ from opsmith.targets import Build, Built, Target, TrialResult
 from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.faults import of_kind, words_of
 from opsmith.targets.hidden import veil_lines
-from opsmith.targets.protocols import Diagnosing, Locating
+from opsmith.targets.programs import DeployedEnd
+from opsmith.targets.protocols import Deployed, Diagnosing, Locating
 
 COMPILE = Stage("COMPILE")
+_MOST_INPUTS = 64 << 20  # bytes of trials that are run once more
+_MOST_HIDDEN = 12  # of them, the first ones
 
 Answer = dict[str, Any]
 
@@ -98,6 +102,7 @@ def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
     )
     if checked.stage != Stage.RUN:
         return blank
+    deployed = _find_deployed(target, worker)
     build, first = _build_beside(target, worker)
     if isinstance(build, Verdict):
         return build
@@ -107,7 +112,7 @@ def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
             return replace(blank, stage=COMPILE, errors=build.errors)
     try:
         with closing(start(build)) as execution:
-            return _Judging(target, blank, worker, execution).run_trials(first)
+            return _Judging(target, blank, worker, execution, _Calls(deployed, build)).run_trials(first)
     except NotStartedError as error:
         return leave_unjudged(worker.source, error.charged_to, error.finding, verifier)
 
@@ -123,20 +128,29 @@ def _build_beside(target: Target, worker: TaskWorker) -> tuple[Build | Verdict |
     return build, first
 
 
+def _find_deployed(target: Target, worker: TaskWorker) -> Deployed | None:
+    """The target, where its program is also to be run as a user runs it."""
+    is_kept = worker.scrutiny is not None and worker.scrutiny.level is Level.FULL
+    return target if is_kept and isinstance(target, Deployed) else None
+
+
 def _build_program(target: Built, worker: TaskWorker) -> Build | Verdict:
+    deployed = _find_deployed(target, worker)  # type: ignore[arg-type]
     try:
-        build = build_checked(target, worker.task, worker.source)
+        build = build_checked(target, worker.task, worker.source, deployed)
     except Exception as error:
-        return leave_unjudged(worker.source, *charge_error(worker.task.target, error, "build_program"))
+        method = "build_program" if deployed is None else "build_deployed"
+        return leave_unjudged(worker.source, *charge_error(worker.task.target, error, method))
     if not build.failure:
         return build
     finding = Diagnostic("SANDBOX", "the build", build.failure, build.needed, "")
     return leave_unjudged(worker.source, Boundary.SANDBOX, finding)
 
 
-def build_checked(target: Built, task: Task, source: str) -> Build:
-    """What a build gave. Raises what the target raises, and TypeError for anything else."""
-    build = of_kind(target.build_program(task, source), Build)
+def build_checked(target: Built, task: Task, source: str, deployed: Deployed | None = None) -> Build:
+    """What a build gave, with what `deployed` runs. Raises what the target raises, and TypeError for anything else."""
+    given = target.build_program(task, source) if deployed is None else deployed.build_deployed(task, source)
+    build = of_kind(given, Build)
     check_findings(build.errors)
     return build
 
@@ -151,6 +165,21 @@ class _GivenTrial:
 
 
 @dataclass
+class _Calls:
+    """The trials that a program passed, to be run once more as a user runs it."""
+
+    target: Deployed | None  # None: it is not
+    build: Build | None
+    trials: list[tuple[_GivenTrial, bytes]] = field(default_factory=list)  # with their inputs
+
+    def add_trial(self, trial: _GivenTrial, inputs: Buffer) -> None:
+        hidden = sum(other.is_hidden for other, _ in self.trials)
+        if self.target is not None:
+            total = sum(len(given) for _, given in self.trials) + len(inputs)
+            self.trials.append((trial, bytes(inputs) if total <= _MOST_INPUTS and hidden < _MOST_HIDDEN else b""))
+
+
+@dataclass
 class _Judging:
     """The trials of one program, until one fails."""
 
@@ -158,6 +187,7 @@ class _Judging:
     blank: Verdict
     worker: TaskWorker
     execution: Execution
+    calls: _Calls
     tally: TrialTally = field(default_factory=TrialTally)
 
     def run_trials(self, answer: Answer) -> Verdict:
@@ -167,7 +197,7 @@ class _Judging:
                 return verdict
             self.tally.add_notes(*map(str, answer["warnings"]))
             if "trial" not in answer:
-                return self._make_verdict(Stage.MATCH, Outcome.PASSED)
+                return self._judge_calls() or self._make_verdict(Stage.MATCH, Outcome.PASSED)
             trial = _GivenTrial(**answer["trial"])
             following = self._run_trial(trial, answer["blobs"][0])
             if isinstance(following, Verdict):
@@ -176,6 +206,7 @@ class _Judging:
 
     def _run_trial(self, trial: _GivenTrial, inputs: Buffer) -> Answer | Verdict:
         """The worker's next answer, or the refusal."""
+        self.calls.add_trial(trial, inputs)
         outputs = self.execution.ask_outputs(trial.name, inputs)
         if isinstance(outputs, Diagnostic):
             finding = self._locate_failure(outputs)
@@ -188,6 +219,28 @@ class _Judging:
             return self._refuse_trial(trial, result, True)
         self.tally.count_result(trial.draws, result)
         return answer
+
+    def _judge_calls(self) -> Verdict | None:
+        """Of a program that is right in its process here: the refusal, where it is not in one of its own."""
+        target, build, trials = self.calls.target, self.calls.build, self.calls.trials
+        if target is None or build is None:
+            return None
+        self.execution.close()
+        try:
+            rows = target.run_deployed(build, [inputs for _, inputs in trials], self.worker.seconds)
+        except Exception as error:
+            name = self.worker.task.target
+            return leave_unjudged(self.worker.source, *charge_error(name, error, "run_deployed"))
+        if isinstance(rows, DeployedEnd):
+            return self._refuse_trial(trials[rows.trial][0], TrialResult(Stage.RUN, (rows.finding,)), False)
+        for number, ((trial, _), outputs) in enumerate(zip(trials, rows, strict=True)):
+            answer = self.worker.ask_step("calls", [outputs], number=number) if outputs else {}
+            if answer and (verdict := self.worker.read_verdict(answer)):
+                return verdict
+            result = _read_result(answer) if answer else TrialResult(Stage.MATCH)
+            if result.errors:
+                return self._refuse_trial(trial, result, False)
+        return None
 
     def _locate_failure(self, finding: Diagnostic) -> Diagnostic:
         """With a line, where the target can say one. Words of a program are never more than words."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 from opsmith.judging.answers import MOVED_ANSWER, check_findings
 from opsmith.judging.lazy_answers import lazy_answers, mixed_inputs, moved_answer
 from opsmith.judging.verifier import charge_error, check_program, leave_unjudged, trials_of
-from opsmith.records import Boundary, Diagnostic, Scrutiny, Stage, Task, to_json
+from opsmith.records import Boundary, Diagnostic, Level, Scrutiny, Stage, Task, to_json
 from opsmith.running.arena import CAPACITY
 from opsmith.targets import (
     Executed,
@@ -29,7 +29,7 @@ from opsmith.targets import (
 )
 from opsmith.targets.faults import of_kind
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.protocols import HidesSizes
+from opsmith.targets.protocols import Deployed, HidesSizes
 
 _REMEMBERED = 128 << 20  # bytes of encoded inputs in one worker
 
@@ -52,6 +52,7 @@ class ExecutedSteps:
             "examine": or_unjudged("check_program", self._examine_source),
             "begin": or_unjudged("encode_inputs", self._begin_trials),
             "proceed": or_unjudged("encode_inputs", self._proceed),
+            "calls": or_unjudged("compare_calls", self._compare_calls),
             "repeat": or_unjudged("encode_inputs", self._repeat_inputs),
             "trials": or_unjudged("list_trials", _name_trials),
             "inputs": or_unjudged("encode_inputs", _encode_inputs),
@@ -84,6 +85,12 @@ class ExecutedSteps:
         is_wrong = result is not None and (result.stage != Stage.MATCH or bool(result.errors))
         return {"result": to_json(result), **({} if is_wrong else run.give_next())}
 
+    def _compare_calls(self, task: Task, request: Request) -> Answer:
+        """What calls in a process of the program's own show, of a trial by its number among those given."""
+        run = self._find_run()
+        assert isinstance(run.target, Deployed)
+        return dict(to_json(run.target.compare_calls(run.given[request["number"]], request["blobs"][0])))
+
     def _repeat_inputs(self, task: Task, request: Request) -> Answer:
         """Those of the trial that was given last."""
         return {"blobs": [self._find_run().encode_last()]}
@@ -107,6 +114,7 @@ class _TrialRun:
     following: int = 0  # the stated trial that is next
     hidden: HiddenTrials | None = None  # None: the stated ones come first
     trial: Trial | None = None  # the one given last
+    given: list[Trial] = field(default_factory=list)  # all of them, of a program that is to be kept
     notes: dict[str, None] = field(default_factory=dict)  # why some were left out
 
     def give_next(self) -> Answer:
@@ -137,7 +145,8 @@ class _TrialRun:
                 raise
 
     def encode_stated(self, number: int) -> bytes:
-        return self.inputs.encode_trial(self.task, number, self.stated[number], self.scrutiny)
+        trial = self.stated[number].scrutinise(self.scrutiny)
+        return self.inputs.encode_trial(self.task, number, trial, self.scrutiny)
 
     def encode_last(self) -> bytes:
         assert self.trial is not None
@@ -165,6 +174,8 @@ class _TrialRun:
         return bool(reason)
 
     def _describe_trial(self, trial: Trial, inputs: bytes) -> Answer:
+        if self.scrutiny.level is Level.FULL:
+            self.given.append(trial)
         description = {"name": trial.name, "draws": trial.draws, "is_hidden": self.hidden is not None}
         return {"trial": description, "warnings": list(self.notes), "blobs": [inputs]}
 

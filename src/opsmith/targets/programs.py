@@ -25,6 +25,14 @@ class Build:
             raise ValueError("Build: expected artefacts, or errors, or a failure")
 
 
+@dataclass(frozen=True)
+class DeployedEnd:
+    """A process of a program's own that ended before it gave all outputs."""
+
+    trial: int  # of those that it was given
+    finding: Diagnostic
+
+
 DescribeDevice = Callable[[Mapping[str, Any]], tuple[str, str]]  # digest and name, of what a machine says, or somebody
 
 

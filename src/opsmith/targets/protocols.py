@@ -26,6 +26,7 @@ from opsmith.targets.programs import (
     CallConvention,
     CarriedBuild,
     Dataflow,
+    DeployedEnd,
     Solved,
     StandaloneProgram,
     TorchExtension,
@@ -202,6 +203,25 @@ class Built(Protocol):
 
         It runs no code of the source's author or of the task's: a compiler is started confined (`running`).
         """
+        ...
+
+
+@runtime_checkable
+class Deployed(Protocol):
+    """Programs that would be kept are also run as who takes them away runs them."""
+
+    def build_deployed(self, task: Task, source: str) -> Build:
+        """As `build_program`, with what `run_deployed` needs among the artefacts; findings against what it is linked
+        with are errors."""
+        ...
+
+    def run_deployed(self, build: Build, trials: Sequence[bytes], seconds: float) -> Sequence[bytes] | DeployedEnd:
+        """In our own process: what calls in a confined process of the program's own gave for each trial's inputs;
+        b"": it was left out."""
+        ...
+
+    def compare_calls(self, trial: Trial, outputs: bytes) -> TrialResult:
+        """In the task's worker: what those outputs show."""
         ...
 
 

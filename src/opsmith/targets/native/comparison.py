@@ -17,10 +17,12 @@ from opsmith.problems.compare import Agreement, Clues, compare_outputs, take_lar
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Diagnostic, Stage
-from opsmith.targets.native.layout import ORDINARY, Damage, LayoutError, Overstaffing, read_outputs
+from opsmith.targets.native.layout import Damage, LayoutError, Overstaffing, read_outputs
+from opsmith.targets.native.task import STATE
 from opsmith.targets.native.trials import NativeTrialData
 from opsmith.targets.trial import TrialResult
 
+USER_CALLS = "calls as a user makes them: again and again, in memory of the heap that is used again"
 _HUGE = {"fp16": 3e4, "int32": 2**30, "int64": 2**30}  # hardly an output; canaries and first values of memory are
 _HUGE_FLOAT = 1e29
 
@@ -49,6 +51,19 @@ def judge_pass(name: str, data: NativeTrialData, outputs: bytes) -> TrialResult:
         return TrialResult(Stage.RUN, (finding,))
     agreement = _compare_pass(data, outputs)
     return TrialResult(Stage.MATCH, agreement.errors, agreement.max_abs_error)
+
+
+def judge_calls(name: str, data: NativeTrialData, outputs: bytes) -> TrialResult:
+    """The result of calls that a process of the program's own made: `deployed`. Raises TaskFault."""
+    size = data.layout.outputs_size
+    calls = [outputs[number * size : (number + 1) * size] for number in range(len(outputs) // size)]
+    agreements = [_compare_pass(data, call) for call in dict.fromkeys(calls)]
+    errors = next((agreement.errors for agreement in agreements if agreement.errors), ())
+    if errors or (data.options.has_order and len(set(calls)) > 1):
+        given = "other outputs than when it was judged, or than at the call before"
+        finding = Diagnostic(STATE.kind, USER_CALLS, given, STATE.expected, STATE.remedy)
+        return TrialResult(Stage.MATCH, (finding, *errors))
+    return TrialResult(Stage.MATCH)
 
 
 def _compare_passes(data: NativeTrialData, passes: Sequence[bytes]) -> TrialResult:
@@ -110,7 +125,7 @@ def _find_odd_bools(data: NativeTrialData, results: Results) -> Iterator[Diagnos
 
 def _list_disagreements(data: NativeTrialData, passes: Sequence[bytes], is_wrong: bool) -> Iterator[Diagnostic]:
     """One finding at most. Programs that differ within limits are sound where sums have no order."""
-    kinds = data.layout.passes + (ORDINARY,) * data.layout.alone
+    kinds = data.layout.passes
     has_order = data.options.has_order
     for number in range(1, len(passes)):
         is_bound = has_order and kinds[number].variant == kinds[0].variant

@@ -52,6 +52,12 @@ class DrawnTrials:
         """Of all passes."""
         return _load_judge()(trial.name, trial.data, outputs)
 
+    def compare_calls(self, trial: Trial, outputs: bytes) -> TrialResult:
+        """Of a process of the program's own."""
+        from opsmith.targets.native.comparison import judge_calls  # noqa: PLC0415 - imports torch
+
+        return judge_calls(trial.name, trial.data, outputs)
+
     def preload_modules(self) -> None:
         _load_judge()
 

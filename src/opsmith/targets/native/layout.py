@@ -51,9 +51,6 @@ THREADED_PASSES = (*PASSES, _DELAYED)
 ORDINARY = Pass(DEPLOYED, canary=0, heap=0, poison=0, has_old_outputs=True, is_ordinary=True)
 
 
-ALONE = 3  # what a process of the program's own gives: the first call, the last, and the first that differed from both
-
-
 def choose_passes(threads: int) -> tuple[Pass, ...]:
     """Programs with threads are also run with delays between their loads and stores."""
     return PASSES if threads == 1 else THREADED_PASSES
@@ -86,15 +83,6 @@ class TrialLayout:
     def __post_init__(self) -> None:
         if not self.passes:
             object.__setattr__(self, "passes", choose_passes(self.threads))
-
-    @property
-    def alone(self) -> int:
-        """Passes behind them, by a process of the program's own (`deployed`)."""
-        return ALONE if ORDINARY in self.passes else 0
-
-    @property
-    def all_passes(self) -> int:
-        return len(self.passes) + self.alone
 
     @property
     def outputs_size(self) -> int:
@@ -194,7 +182,7 @@ def read_outputs(layout: TrialLayout, data: bytes | memoryview) -> list[memoryvi
     mark, *words = _HEAD.unpack_from(view)
     if mark != _MARK:
         raise LayoutError("bytes that do not begin as outputs do")
-    body, passes = view[_HEAD.size :], layout.all_passes
+    body, passes = view[_HEAD.size :], len(layout.passes)
     if tuple(words) != _UNDAMAGED:
         return _read_damage(layout, words, passes)
     size = layout.outputs_size

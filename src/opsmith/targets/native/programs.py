@@ -23,17 +23,20 @@ from opsmith.targets.native import calls
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
 from opsmith.targets.native.calls import DRIVER, MIXER, PROGRAM
+from opsmith.targets.native.deployed import HOST, DeployedProgram, DeploymentError, build_host, run_deployed
 from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.driver import MIXER_SOURCE, write_driver
 from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa, list_features
+from opsmith.targets.native.imports import check_imports
+from opsmith.targets.native.layout import DEPLOYED
 from opsmith.targets.native.remarks import write_assembly
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import FUNCTION, make_signature
 from opsmith.targets.native.standalone import build_standalone
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.native.variants import BARE, Variant, choose_variants
-from opsmith.targets.programs import Build, CallConvention, CarriedBuild, StandaloneProgram
+from opsmith.targets.programs import Build, CallConvention, CarriedBuild, DeployedEnd, StandaloneProgram
 from opsmith.targets.trial import Checked
 
 CONVENTION = CallConvention(calls.__name__, "remote-pairs/1", CPU, (DRIVER, MIXER))
@@ -41,8 +44,8 @@ CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's
 
 
 class NativePrograms(DrawnTrials, ABC):
-    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`, `Assembled`,
-    `StandingAlone`, `Carried`; most of `Target`."""
+    """Fits `Built`, `Deployed`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`,
+    `Assembled`, `StandingAlone`, `Carried`; most of `Target`."""
 
     name: str
     verifier: str
@@ -72,6 +75,23 @@ class NativePrograms(DrawnTrials, ABC):
     def build_program(self, task: Task, source: str) -> Build:
         options = read_native_task(task.text)[1]
         return self._build_variants(task, source, options, choose_variants(options.threads))
+
+    def build_deployed(self, task: Task, source: str) -> Build:
+        problem, options = read_native_task(task.text)
+        build = self._build_variants(task, source, options, choose_variants(options.threads, is_full=True))
+        if not build.artefacts:
+            return build
+        if errors := check_imports(build.artefacts[DEPLOYED]):
+            return Build({}, errors)
+        try:
+            host = build_host(make_signature(problem), hash_problem(problem), open_cache())
+        except DeploymentError as error:
+            return Build({}, failure=str(error))
+        return replace(build, artefacts={**build.artefacts, HOST: host})
+
+    def run_deployed(self, build: Build, trials: Sequence[bytes], seconds: float) -> Sequence[bytes] | DeployedEnd:
+        artefacts = build.artefacts
+        return run_deployed(DeployedProgram(artefacts[DEPLOYED], artefacts[HOST], build.threads), trials, seconds)
 
     def build_timed(self, task: Task, source: str) -> Build:
         problem, options = read_native_task(task.text)

@@ -140,6 +140,7 @@ class _Library:
     """A loaded artefact."""
 
     def __init__(self, path: Path) -> None:
+        os.environ["OMP_WAIT_POLICY"] = "passive"  # on a busy machine threads that spin wait for each other's turns
         self._library = ctypes.CDLL(str(path), mode=_LOCAL)
         self._function = self._library[FUNCTION]
         self._function.restype = None

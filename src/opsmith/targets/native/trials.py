@@ -59,8 +59,8 @@ class NativeTrialData(TrialData[NativeDraw]):
         layout = TrialLayout(draws, self.options.threads, seed=self.seed)
         if self.is_full:
             full = replace(layout, passes=self.options.full_passes)
-            layout = full if full.outputs_size * full.all_passes + _MARGIN <= CAPACITY else layout
-        passes = layout.all_passes
+            layout = full if full.outputs_size * len(full.passes) + _MARGIN <= CAPACITY else layout
+        passes = len(layout.passes)
         size = max(sum(sum(draw.inputs) for draw in draws), layout.outputs_size * passes) + _MARGIN
         if size > CAPACITY:
             expected = f"at most {CAPACITY} for all inputs, and for outputs of {passes} calls"
@@ -114,7 +114,8 @@ class NativeTrial(Trial):
             while len(self.scrutinised) >= _KINDS_IN_MEMORY:
                 self.scrutinised.pop(next(iter(self.scrutinised)))
             seed = str(scrutiny.draw_number("surroundings", self.name))
-            self.scrutinised[scrutiny] = replace(self.data, seed=seed, is_full=scrutiny.level is Level.FULL)
+            is_full = scrutiny.level is Level.FULL and self.shape_set is not None  # hidden draws are many
+            self.scrutinised[scrutiny] = replace(self.data, seed=seed, is_full=is_full)
         return replace(self, data=self.scrutinised[scrutiny])
 
 
