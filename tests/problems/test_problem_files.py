@@ -107,7 +107,7 @@ def test_an_unknown_key_is_a_warning_with_what_it_may_have_meant() -> None:
     _, warnings = read_problem_with_warnings(SOFTMAX + "shape: {wide: {N: 99}}\n")
     assert warnings == (
         "line 10, column 8: shape: unknown key without meaning; known: problem, group, dims, inputs, scalars, fixed, outputs, "
-        "setup, reference, constraints, shapes, margins, cases, accumulation, bench, source; near matches: shapes",
+        "setup, reference, constraints, ties, shapes, margins, cases, accumulation, bench, source; near matches: shapes",
     )
 
 

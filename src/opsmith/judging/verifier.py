@@ -177,15 +177,15 @@ def _run_hidden_trials(task: Task, program: _Open, scrutiny: Scrutiny) -> Verdic
     return passed if hidden is None else replace(passed, warnings=(*passed.warnings, *hidden.warnings))
 
 
-def veil_verdict(verdict: Verdict, sizes: str) -> Verdict | None:
-    """The verdict of a trial at hidden sizes, as it is stored, without what would give the sizes away; people find it
+def veil_verdict(verdict: Verdict, trial: str) -> Verdict | None:
+    """The verdict of a hidden trial, as it is stored, without what would give its sizes or data away; people find it
     among the warnings. None: it counts as nobody's fault."""
     if verdict.charged_to in (Boundary.TASK, Boundary.SANDBOX):  # nobody chose these sizes
         return None
     if verdict.outcome is not Outcome.REFUSED:
         return verdict
-    notes = (f"{FOR_PEOPLE}at {sizes}: {error}" for error in verdict.errors)
-    return replace(verdict, errors=veil_findings(verdict.errors), warnings=(*verdict.warnings, *notes))
+    notes = (f"{FOR_PEOPLE}at {trial}: {error}" for error in verdict.errors)
+    return replace(verdict, errors=veil_findings(verdict.errors, trial), warnings=(*verdict.warnings, *notes))
 
 
 def check_program(target: Target, task: Task, source: str) -> Checked:

@@ -44,6 +44,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             "accumulation": problem.accumulation,
             "bench": problem.bench,
             "constraints": list(problem.constraints),
+            "ties": problem.ties,
             "drawn_from": _describe_origin(problem.drawn_from),
         }
     )
@@ -54,7 +55,13 @@ def _describe_origin(origin: Derivation | None) -> dict[str, Any]:
 
 
 def _describe_input(tensor: InputTensor) -> dict[str, Any]:
-    drawn = {"data": tensor.data_gen, "min": tensor.min, "max": tensor.max, "expression": tensor.expression}
+    drawn: dict[str, Any] = {
+        "data": tensor.data_gen,
+        "min": tensor.min,
+        "max": tensor.max,
+        "expression": tensor.expression,
+    }
+    drawn |= {"distributions": [list(pair) for pair in tensor.distributions]}
     return {"name": tensor.name, **_describe_type(tensor.type), **_drop_blanks(drawn)}
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from opsmith.problems.authored import compile_transform
 from opsmith.problems.bindings import Bindings, bind_tensors
 from opsmith.problems.decisions import Unclear, find_unclear
+from opsmith.problems.distributions import Shaping
 from opsmith.problems.faults import make_fault
 from opsmith.problems.generators import compute_inputs, make_tensor
 from opsmith.problems.namespace import run_global
@@ -30,7 +31,7 @@ JITTERED = frozenset({"torch.rand", "torch.randn"})  # generators of continuous 
 _CONTINUOUS = "uniform("  # ... and what an expression of such data begins with
 
 
-def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int) -> Bindings:
+def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int, shaping: Shaping | None = None) -> Bindings:
     """The data of one seed in the declared precision. Raises TaskFault.
 
     `overrides` are sizes that win over the problem's own, also over those that `global` assigns.
@@ -39,9 +40,10 @@ def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int) -> Bind
         return compute_inputs(problem, draw_data(problem.drawn_from.problem, overrides, seed))
     with own_randomness(seed), default_dtype(default_of(False)):
         sizes, names, random_global = _run_watched(problem, overrides)
+        chosen = {} if shaping is None else shaping.choose_tensors(problem)
         tensors: dict[str, Tensor] = {}
         for entry in problem.tensors:
-            tensors[entry.name] = make_tensor(entry, sizes, {**names, **tensors})
+            tensors[entry.name] = make_tensor(entry, sizes, {**names, **tensors}, chosen.get(entry.name))
     return bind_tensors(sizes, tensors, names, False, random_global)
 
 
@@ -86,9 +88,11 @@ def widen_data(problem: Problem, bindings: Bindings, seed: int) -> Bindings:
     return _bind_wide(problem, bindings, seed, tensors)
 
 
-def jitter_data(problem: Problem, bindings: Bindings, seed: int, rounding: float | None = None) -> Bindings:
+def jitter_data(
+    problem: Problem, bindings: Bindings, seed: int, rounding: float | None = None, is_by_row: bool = False
+) -> Bindings:
     """`widen_data` with every continuous number moved by one rounding error, up or down: by `rounding` of itself, or as
-    its declared type rounds."""
+    its declared type rounds. `is_by_row`: every float, by that of the largest number along the last axis."""
     continuous = {
         entry.name
         for entry in problem.tensors
@@ -98,10 +102,13 @@ def jitter_data(problem: Problem, bindings: Bindings, seed: int, rounding: float
     tensors = {}
     for name, tensor in bindings.input_data.items():
         tensors[name] = widen_floats(tensor)
-        if name in continuous:
+        if name in continuous or (is_by_row and tensor.is_floating_point() and tensor.numel()):
             signs = torch.randint(0, 2, tensor.shape, generator=generator).double() * 2 - 1
             step = torch.finfo(tensor.dtype).eps if rounding is None else rounding
-            tensors[name] = tensors[name] * (1 + step * signs)
+            sizes = tensors[name]
+            if is_by_row and tensor.dim():
+                sizes = sizes.abs().amax(-1, keepdim=True)
+            tensors[name] = tensors[name] + step * signs * sizes
     return _bind_wide(problem, bindings, seed, tensors)
 
 
@@ -118,6 +125,7 @@ def draw_with_margins(
     seed_text: str,
     attempts: int = ATTEMPTS,
     look: Look | None = None,
+    shaping: Shaping | None = None,
 ) -> tuple[Bindings, Bindings]:
     """The first draw that is not unclear: (declared, wide). Without a `look` only margins are looked at.
 
@@ -136,7 +144,7 @@ def draw_with_margins(
     unclear: Unclear | None = None
     for attempt in range(attempts):
         seed = make_seed(seed_text, attempt)
-        declared = draw_data(problem, overrides, seed)
+        declared = draw_data(problem, overrides, seed, shaping)
         wide = widen_data(problem, declared, seed)
         unclear = look(declared, wide)
         if unclear is None:

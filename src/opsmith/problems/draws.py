@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from opsmith.problems.bindings import Bindings
 from opsmith.problems.decisions import Unclear, find_unclear
+from opsmith.problems.distributions import Shaping
 from opsmith.problems.drawing import draw_case, draw_with_margins, jitter_data, make_seed
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.narrowing import differs_from, run_raised
@@ -21,6 +22,7 @@ from opsmith.problems.tolerance import Limit, make_declared_limit, make_narrowed
 
 Limits = list[list[Limit]]  # per output and tensor
 KnownT = TypeVar("KnownT")
+SHAPED_ATTEMPTS = 2  # draws of one distribution before it is given up
 
 
 class Standard(Protocol):
@@ -50,6 +52,7 @@ class Draw:
     overrides: Mapping[str, int]
     seed: int  # number within the set; of a hand-made case its place in the file
     is_case: bool = False
+    shaping: Shaping | None = None  # None: the data is as the problem declares it
 
     @property
     def problem(self) -> Problem:
@@ -61,7 +64,10 @@ class Draw:
         try:
             if self.is_case:
                 return draw_case(self.problem, self.overrides, self.seed)
-            return draw_with_margins(self.problem, self.overrides, self.seed_text, self.attempts, self.find_unclear)
+            draws = (self.problem, self.overrides, self.seed_text)
+            if self.shaping is None:
+                return draw_with_margins(*draws, self.attempts, self.find_unclear)
+            return draw_with_margins(*draws, SHAPED_ATTEMPTS, self.find_unclear, self.shaping)
         except TaskFault as fault:
             return fault
 
@@ -82,10 +88,12 @@ class Draw:
     @property
     def seed_text(self) -> str:
         """What its data is drawn from."""
-        return f"{self.shape_set} {self.seed}"
+        return f"{self.shape_set} {self.seed}{f' {self.shaping}' if self.shaping else ''}"
 
     @property
     def label(self) -> str:
+        if self.shaping is not None:
+            return f"{self.shaping.kind} data at {self.shape_set}"
         if not self.is_case:
             return f"{self.shape_set} seed {self.seed}"
         shape = self.problem.cases[self.seed].shape

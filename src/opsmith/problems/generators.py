@@ -4,8 +4,9 @@ torch.rand, torch.randn   drawn in fp32, then cast            torch.ones, torch.
 binary                    bernoulli(1/2), cast                randint                   min to max inclusive
 none (Multihot)           per row: k = randint(min, max + 1), ones at randperm(length)[:k]
 
-An expression may call uniform(a, b) and randint(a, b), b excluded, which draw the whole tensor. The inputs of a problem
-with a `Derivation` are computed from the data of another one.
+An expression may call uniform(a, b) and randint(a, b), b excluded, which draw the whole tensor. Under a distribution
+random numbers are reshaped before anything is made of them (`distributions`). The inputs of a problem with a
+`Derivation` are computed from the data of another one.
 """
 
 from __future__ import annotations
@@ -18,42 +19,69 @@ from torch import Tensor
 
 from opsmith.problems.authored import compile_transform, make_namespace, run_statements
 from opsmith.problems.bindings import Bindings, bind_tensors
+from opsmith.problems.distributions import ShapedTorch, Shaping
 from opsmith.problems.faults import make_fault
 from opsmith.problems.precision import default_dtype, default_of, dtype_of
-from opsmith.problems.problem import InputTensor, Problem
+from opsmith.problems.problem import DECLARED, InputTensor, Problem
 from opsmith.problems.reference import clone_names, find_shape
 
 
-def make_tensor(entry: InputTensor, sizes: Mapping[str, int], names: Mapping[str, Any]) -> Tensor:
+def make_tensor(
+    entry: InputTensor, sizes: Mapping[str, int], names: Mapping[str, Any], shaping: Shaping | None = None
+) -> Tensor:
     """The data of one input or parameter, drawn from torch's CPU generator. Raises TaskFault (TASK).
 
     `names` are those that an expression sees.
     """
     shape = find_shape(entry.type, sizes, entry.name)
-    if entry.expression:
-        return _evaluate_expression(entry, shape, names)
+    own = None if shaping is None else dict(entry.distributions).get(shaping.kind)
+    if own == DECLARED:
+        own = shaping = None
+    if entry.expression or own:
+        return _evaluate_expression(entry, own or entry.expression, shape, names, None if own else shaping)
     if entry.data_gen is None:
         return _draw_multihot(entry, shape).to(dtype_of(entry.type.dtype))
     if entry.data_gen not in _GENERATORS:
         raise make_fault("TASK", f"{entry.name}, data_gen", entry.data_gen, f"one of {', '.join(_GENERATORS)}")
     try:
-        return _GENERATORS[entry.data_gen](entry, shape).to(dtype_of(entry.type.dtype))
+        numbers = _GENERATORS[entry.data_gen](entry, shape)
+        return _reshape(entry, numbers, shaping).to(dtype_of(entry.type.dtype))
     except (RuntimeError, OverflowError, TypeError) as error:
         failure = f"shape {shape}: {str(error).splitlines()[0]}"
         raise make_fault("TASK", entry.name, failure, "a tensor that memory can hold") from error
 
 
-def _evaluate_expression(entry: InputTensor, shape: tuple[int, ...], names: Mapping[str, Any]) -> Tensor:
+def _reshape(entry: InputTensor, numbers: Tensor, shaping: Shaping | None) -> Tensor:
+    """What a generator drew, as a distribution wants it."""
+    if shaping is None:
+        return numbers
+    if entry.data_gen == "torch.randn":
+        return shaping.shape_normals(numbers, dtype_of(entry.type.dtype))
+    if entry.data_gen == "torch.rand":
+        return shaping.shape_units(numbers)
+    if entry.data_gen == "randint":
+        low, high = _check_bounds(entry)
+        return shaping.shape_integers(numbers, low, high + 1)
+    return numbers
+
+
+def _evaluate_expression(
+    entry: InputTensor, text: str, shape: tuple[int, ...], names: Mapping[str, Any], shaping: Shaping | None
+) -> Tensor:
     """The tensor that an expression gives, in the declared dtype."""
-    label = f"inputs, {entry.name}, data"
+    label, dtype = f"inputs, {entry.name}, data", dtype_of(entry.type.dtype)
+    source: Any = (
+        torch if shaping is None else ShapedTorch(shaping, dtype if dtype.is_floating_point else torch.float32)
+    )
     draws = {
-        "uniform": lambda low, high: low + (high - low) * torch.rand(shape),
-        "randint": lambda low, high: torch.randint(low, high, shape),
+        "uniform": lambda low, high: low + (high - low) * source.rand(shape),
+        "randint": lambda low, high: source.randint(low, high, shape),
+        "torch": source,
     }
-    value = compile_transform(entry.expression, label).run_text(make_namespace({**names, **draws}))
-    value, dtype = _expect_shape(entry, value, shape, label, entry.expression), dtype_of(entry.type.dtype)
+    value = compile_transform(text, label).run_text(make_namespace({**names, **draws}))
+    value = _expect_shape(entry, value, shape, label, text)
     if value.is_floating_point() and not entry.type.is_floating:
-        raise make_fault("TASK", label, str(value.dtype), f"{dtype}", f".to({dtype})", entry.expression)
+        raise make_fault("TASK", label, str(value.dtype), f"{dtype}", f".to({dtype})", text)
     return value.to(dtype, copy=True).contiguous()
 
 

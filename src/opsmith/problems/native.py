@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -16,21 +16,31 @@ from torch import Tensor
 from opsmith.problems.bindings import Bindings, bind_tensors
 from opsmith.problems.data import PlannedTrial, ProblemData, ShapeSet
 from opsmith.problems.digest import hash_problem
+from opsmith.problems.distributions import ORDERED, Shaping, has_equal_numbers
 from opsmith.problems.drawing import jitter_data, make_seed
 from opsmith.problems.draws import Draw, Limits
 from opsmith.problems.faults import TaskFault, is_lack_of_memory
 from opsmith.problems.hidden_sizes import HiddenPool, write_sizes
-from opsmith.problems.native_limits import Rounding, count_reach, make_exact_limit, make_native_limit
+from opsmith.problems.native_limits import (
+    Rounding,
+    bound_error,
+    choose_factor,
+    count_reach,
+    make_exact_limit,
+    make_native_limit,
+)
 from opsmith.problems.precision import dtype_of
-from opsmith.problems.problem import OutputTensors, Problem
+from opsmith.problems.problem import ArrayType, Distribution, OutputTensors, Problem
 from opsmith.problems.reference import compute_expected, run_unchecked
 from opsmith.problems.scalar_draws import Scalars, draw_scalars
+from opsmith.problems.shaped_draws import ShapedPool
 from opsmith.problems.size_kinds import Sizes
-from opsmith.problems.tolerance import Limit, find_largest
+from opsmith.problems.tolerance import ROUNDINGS, WIDEST, Limit, find_largest, measure_distance
 from opsmith.records import Scrutiny
 
 MOST_CASES = 4  # hand-made inputs that are tried with other scalars at each level
 LOOSE = 0.05  # draws with other scalars may be as loose, or twice as loose as with the file's
+_LEAST = 2**10  # times the least normal number of its type must a result hold: smaller ones may count as zero on a GPU
 
 
 @dataclass
@@ -63,13 +73,80 @@ class NativeDraw(Draw):
         type_, value = output.types[tensor], self.expected[number][tensor]
         place = sum(len(output.types) for output in self.problem.outputs[:number]) + tensor
         if not self.standard.exact[number][tensor]:
-            working = self.problem.choose_working_dtype(type_)
-            rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
-            rounding = Rounding(working, rounded, moved, self._reach[place], self._scale)
-            return make_native_limit(output, type_, value, rounding)
+            return make_native_limit(output, type_, value, self._measure_rounding(type_, place, value))
         if not self.problem.has_narrow_floats:
             return make_exact_limit(type_, value, value)
         return make_exact_limit(type_, value, cast(Tensor, self._run_rounded(self._working)[0][place]))
+
+    def _measure_rounding(self, type_: ArrayType, place: int, value: Tensor) -> Rounding:
+        """Of the tensor at a place among all outputs', of which `value` is expected."""
+        working = self.problem.choose_working_dtype(type_)
+        rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
+        reach = self._reach[place]
+        if self.shaping is not None:  # n equal terms may all round the same way, and a result near 0 come of large ones
+            largest = find_largest(value)
+            wanted = max(reach, self._scale / largest if largest else 0.0)
+            reach = round(min(wanted, WIDEST / 10 / torch.finfo(dtype_of(working)).eps) ** 2)
+        return Rounding(working, rounded, moved, reach, self._scale)
+
+    def explain_unfit(self, usual: NativeDraw) -> str:
+        """Why no program can be judged on this draw of a distribution, in few words; "": it can. `usual` is one of the
+        declared data. Raises TaskFault for lack of memory."""
+        try:
+            limits = [limit for row in self.declared_limits for limit in row]
+            tensors = self.declared.input_data
+            if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
+                return "numbers beyond a declared type"
+            is_open = not self.problem.ties and any(limit.allowed is None for limit in limits)
+            is_ordered = self.shaping is not None and self.shaping.kind in ORDERED
+            if is_open and not is_ordered and has_equal_numbers(tensors):
+                return "equal numbers, and no `ties` that say which of them counts"
+            eps = torch.finfo(dtype_of(self._working)).eps
+            moved = run_unchecked(
+                self.problem, jitter_data(self.problem, self.declared, make_seed(self.seed_text), eps, is_by_row=True)
+            )
+        except TaskFault as fault:
+            if is_lack_of_memory(fault.__cause__):
+                raise
+            return f"{fault.diagnostic.where}: {fault.diagnostic.given}".splitlines()[0]
+        outputs = [(output, type_) for output in self.problem.outputs for type_ in output.types]
+        usual_limits = [limit for row in usual.declared_limits for limit in row]
+        reasons = (
+            self._explain_unfit_output(place, *row)
+            for place, row in enumerate(zip(outputs, limits, moved, usual_limits, strict=True))
+        )
+        return next(filter(None, reasons), "")
+
+    def _explain_unfit_output(
+        self, place: int, entry: tuple[OutputTensors, ArrayType], limit: Limit, moved: Any, usual: Limit
+    ) -> str:
+        """Why one output cannot be judged; `moved` is what it is on inputs that are a rounding error away."""
+        output, type_ = entry
+        if limit.allowed is None:
+            is_flipped = not self.problem.ties and bool((moved.to(limit.dtype) != limit.expected).any())
+            return f"decisions of {output.name} that rounding makes" if is_flipped else ""
+        if not bool(torch.isfinite(limit.expected).all()):
+            return f"infinite numbers in {output.name}"
+        rounding, largest = self._measure_rounding(type_, place, limit.expected), find_largest(limit.expected)
+        error = choose_factor(rounding.working) * measure_distance(moved, limit.expected)
+        if output.rtol is not None or output.atol is not None:
+            is_wide = max(error, measure_distance(rounding.rounded, limit.expected)) > float(limit.allowed.min())
+            return f"rounding moves {output.name} by more than its own tolerance" if is_wide else ""
+        eps = torch.finfo(dtype_of(rounding.working)).eps
+        is_scaled = self.shaping is not None and self.shaping.kind is Distribution.SCALED
+        vanishing = (
+            0.0 if is_scaled else WIDEST / 10 * find_largest(usual.expected)
+        )  # right programs may lose its digits
+        if 0 < largest < max(vanishing, _LEAST * torch.finfo(limit.dtype).tiny):
+            return f"numbers of {output.name} too small for {type_.dtype}"
+        part = max(bound_error(limit.expected, rounding), error) / (largest or 1.0)
+        widest = max(WIDEST, ROUNDINGS * eps)
+        return f"rounding alone moves {output.name} by {part:.0e} of its largest number" if part > widest else ""
+
+    def forget_steps(self) -> None:
+        """Keeps what programs are given and compared with."""
+        for name in ("values", "expected", "_rounded"):
+            self.__dict__.pop(name, None)
 
     @property
     def looseness(self) -> float:
@@ -130,10 +207,17 @@ def _raise_tensor(tensor: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 class NativeData(ProblemData[NativeDraw]):
-    """All draws of a problem in its declared types, and those at hidden sizes."""
+    """All draws of a problem in its declared types, those at hidden sizes, and those of other distributions."""
 
-    def make_draw(self, shape_set: str, overrides: Mapping[str, int], seed: int, is_case: bool = False) -> NativeDraw:
-        return NativeDraw(self, shape_set, overrides, seed, is_case)
+    def make_draw(
+        self,
+        shape_set: str,
+        overrides: Mapping[str, int],
+        seed: int,
+        is_case: bool = False,
+        shaping: Shaping | None = None,
+    ) -> NativeDraw:
+        return NativeDraw(self, shape_set, overrides, seed, is_case, shaping)
 
     def _plan_precisions(
         self,
@@ -150,6 +234,26 @@ class NativeData(ProblemData[NativeDraw]):
         yield from self._hidden_pool.list_materials(scrutiny)
         for level in scrutiny.levels:
             yield from self._draw_cases(Scrutiny(scrutiny.secret, level))
+
+    def draw_shaped(self, scrutiny: Scrutiny) -> Iterator[list[NativeDraw]]:
+        """Draws of other distributions, those of equal sizes together. Raises TaskFault for lack of memory."""
+        return self._shaped_pool.list_groups(scrutiny)
+
+    def explain_distributions(self) -> dict[Distribution, str]:
+        """Those that programs are not tried on, and why. Raises TaskFault for lack of memory."""
+        return self._shaped_pool.explain_left_out()
+
+    @cached_property
+    def _shaped_pool(self) -> ShapedPool[NativeDraw]:
+        return ShapedPool(self.problem, self._draw_fit)
+
+    def _draw_fit(self, shape_set: str, overrides: Mapping[str, int], seed: int, shaping: Shaping) -> NativeDraw | str:
+        draw = self.make_draw(shape_set, overrides, seed, shaping=shaping)
+        reason = draw.explain_unfit(self._first)
+        if reason:
+            return reason
+        draw.forget_steps()
+        return draw
 
     @cached_property
     def _hidden_pool(self) -> HiddenPool[NativeDraw]:

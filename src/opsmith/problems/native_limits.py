@@ -66,19 +66,24 @@ def make_native_limit(output: OutputTensors, type_: ArrayType, value: Tensor, ro
     stored = expected.to(dtype)
     if not torch.equal(torch.isfinite(stored), torch.isfinite(expected)):
         raise blame_overflow(output, stored)
-    allowed = torch.tensor(_bound_error(expected, rounding), dtype=torch.float64)
+    allowed = torch.tensor(bound_error(expected, rounding), dtype=torch.float64)
     if type_.dtype != rounding.working:
         allowed = allowed + 2 * measure_ulps(expected, dtype)
     return Limit(expected, allowed, dtype)
 
 
-def _bound_error(expected: Tensor, rounding: Rounding) -> float:
+def bound_error(expected: Tensor, rounding: Rounding) -> float:
     """The largest error of a right program that works in the dtype."""
     eps, largest = torch.finfo(dtype_of(rounding.working)).eps, find_largest(expected)
-    factor = 1 if rounding.working in NARROW_FLOATS else FACTOR
+    factor = choose_factor(rounding.working)
     distances = (measure_distance(rounding.rounded, expected), measure_distance(rounding.moved, expected))
     bound = max(factor * max(*distances, 2 * eps * largest), math.sqrt(rounding.reach) * eps * largest)
     return bound or 2 * eps * rounding.scale
+
+
+def choose_factor(working: str) -> int:
+    """How many times the reference's own rounding error a result may lie off."""
+    return 1 if working in NARROW_FLOATS else FACTOR
 
 
 def measure_ulps(values: Tensor, dtype: torch.dtype) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 
 from opsmith.problems.dims import Dim
@@ -17,6 +18,21 @@ from opsmith.problems.dtypes import FLOATS, NARROW_FLOATS
 ATTEMPTS = 200  # draws before a margin is given up
 DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
 NO_LICENCE = "not stated"
+DECLARED = "declared"  # in place of an expression: the data that the input declares
+
+
+class Distribution(StrEnum):
+    """A kind of data beside the one that a problem declares."""
+
+    SCALED = "scaled"  # every tensor far larger or smaller
+    SHIFTED = "shifted"  # a row far from 0
+    NEGATIVE = "negative"  # nothing above 0, maybe far below
+    CONSTANT = "constant"  # one number a row, or everywhere
+    SPARSE = "sparse"  # mostly zeros of both signs
+    SORTED = "sorted"  # rising or falling along the last axis; runs of neighbours
+    PERIODIC = "periodic"  # the largest numbers at places of one remainder
+    EXTREME = "extreme"  # a few numbers far larger than all others; first and last indices
+    FEW = "few"  # few different numbers
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,7 @@ class InputTensor:
     min: int | None = None
     max: int | None = None
     expression: str = ""  # Python on torch, dims, scalars and the inputs above it
+    distributions: tuple[tuple[str, str], ...] = ()  # (name, expression): its data under a distribution
 
 
 @dataclass(frozen=True)
@@ -140,6 +157,7 @@ class Problem:
     bench: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets that are timed
     constraints: tuple[str, ...] = ()  # comparisons of dims that all sizes keep (`constraints`)
     source: Provenance | None = None  # of an imported problem
+    ties: str = ""  # which of equal numbers a decision takes; "": not stated, so that no data is tried where it shows
     drawn_from: Derivation | None = None  # None: inputs and parameters are drawn by their generators
 
     @property

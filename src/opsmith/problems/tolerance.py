@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 WIDE_RTOL, WIDE_SCALE, WIDE_FLOOR = 1e-8, 1e-10, 1e-12
 FACTOR = 32
+WIDEST = 0.01  # of the largest expected value may a tolerance be ...
+ROUNDINGS = 128  # ... or this many roundings of the result's type, for types that round coarsely
 
 
 @dataclass(frozen=True)

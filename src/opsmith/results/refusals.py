@@ -29,7 +29,7 @@ from opsmith.store.refused import (
     list_functional_rounds,
     list_refused_programs,
 )
-from opsmith.targets.hidden import NOT_SHOWN
+from opsmith.targets.hidden import DATA_NOT_SHOWN, NOT_SHOWN
 
 Place = tuple[str, int]  # task, round
 _Key = tuple[Stage, str, str]  # stage, kind and masked reason: what equal refusals share
@@ -274,8 +274,8 @@ def describe_finding(finding: Diagnostic) -> str:
 
 def _name_where(finding: Diagnostic) -> str:
     """Where, without what differs from program to program."""
-    if finding.where == NOT_SHOWN:
-        return NOT_SHOWN
+    if finding.where in (NOT_SHOWN, DATA_NOT_SHOWN):
+        return finding.where
     is_trial = finding.kind in _TRIALS and finding.line is None
     return "" if is_trial or finding.where.startswith("at ") else _ASIDE.sub("", finding.where)
 

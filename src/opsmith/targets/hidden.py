@@ -14,6 +14,8 @@ from opsmith.records import Diagnostic
 from opsmith.targets.trial import Trial
 
 NOT_SHOWN = "sizes not shown"
+DATA_NOT_SHOWN = "data not shown"
+OTHER_DATA = "other data"  # what the names of trials begin with whose data is not as the task draws it
 
 
 @dataclass
@@ -24,13 +26,17 @@ class HiddenTrials:
     warnings: list[str] = field(default_factory=list)  # what could not be tried, and why; whole after the last trial
 
 
-def veil_findings(errors: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings of a hidden trial without sizes, shapes, places and values."""
-    return tuple(dict.fromkeys(map(_veil_finding, errors)))
+def veil_findings(errors: Sequence[Diagnostic], trial: str) -> tuple[Diagnostic, ...]:
+    """The findings of a hidden trial of that name without sizes, shapes, places and values."""
+    return tuple(dict.fromkeys(_veil_finding(error, trial.startswith(OTHER_DATA)) for error in errors))
 
 
-def _veil_finding(error: Diagnostic) -> Diagnostic:
+def _veil_finding(error: Diagnostic, is_data: bool) -> Diagnostic:
     description = "other values than the reference's" if error.kind == "DATA" else "a program that breaks a rule there"
+    if is_data:
+        expected = "the operator on all data that its inputs may hold; data drawn as the task says was right"
+        remedy = "take nothing for granted of numbers: zeros, equal, sorted, very large and very small ones occur"
+        return replace(error, where=DATA_NOT_SHOWN, given=description, expected=expected, remedy=remedy)
     expected = "the operator at every size; the sizes that the task states were right"
     remedy = "no loop, list or number may depend on a size unless the operator does"
     return replace(error, where=NOT_SHOWN, given=description, expected=expected, remedy=remedy)

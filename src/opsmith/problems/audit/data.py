@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from opsmith.problems.audit.findings import Finding, State
@@ -11,6 +11,7 @@ from opsmith.problems.audit.nans import NanCause, find_nan_cause
 from opsmith.problems.data import ProblemData
 from opsmith.problems.draws import DrawT
 from opsmith.problems.faults import NanFault, TaskFault
+from opsmith.problems.problem import Distribution
 
 FAULTS_SHOWN = 3  # of one task file that are worth reading at once
 
@@ -59,6 +60,14 @@ def _describe_fault(trial: SingleTrial[Any], fault: TaskFault, cause: NanCause |
     if cause is not None:
         return f"{trial.name}: {fault.diagnostic.where}: NaN in the reference: {cause.reason}"
     return f"{trial.name}:\n{fault.diagnostic.block()}"
+
+
+def note_distributions(reasons: Mapping[Distribution, str]) -> Iterator[Finding]:
+    """A note on the distributions that programs are not tried on."""
+    if reasons:
+        text = "\n".join(f"{kind} data is left out: {reason}" for kind, reason in reasons.items())
+        remedy = "fine if the reference cannot be right there; else an input's own data: `distributions: {few: ...}`"
+        yield Finding("data", State.NOTE, f"{len(Distribution)} distributions", text, remedy)
 
 
 def note_left_out(material: Material[Any]) -> Iterator[Finding]:

@@ -15,10 +15,7 @@ from opsmith.problems.compare import compare_outputs
 from opsmith.problems.data import PlannedTrial, ProblemData
 from opsmith.problems.draws import DrawT, TrialData
 from opsmith.problems.problem import Problem
-from opsmith.problems.tolerance import Limit
-
-WIDEST = 0.01  # of the largest expected value may a tolerance be ...
-ROUNDINGS = 128  # ... or this many roundings of the result's type, for types that round coarsely
+from opsmith.problems.tolerance import ROUNDINGS, WIDEST, Limit
 
 Answer = Sequence[Sequence[Tensor]]  # per output, per tensor
 

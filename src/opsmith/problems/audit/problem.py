@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from opsmith.problems.audit.answers import check_answers
-from opsmith.problems.audit.data import prepare_material
+from opsmith.problems.audit.data import note_distributions, prepare_material
 from opsmith.problems.audit.findings import Finding, State
 from opsmith.problems.audit.reference import check_inputs, check_reference, check_tolerance, note_narrowing
 from opsmith.problems.native import NativeData
@@ -34,7 +34,8 @@ def audit_problem(problem: Problem) -> Iterator[Finding]:
 
 
 def _find_all(problem: Problem) -> Iterator[Finding]:
-    material, data = prepare_material(lambda: NativeData(problem))
+    drawn = NativeData(problem)
+    material, data = prepare_material(lambda: drawn)
     yield data
     if material is None or data.state is State.FAULTY:
         reason = "the data of some trials cannot be made"
@@ -45,6 +46,7 @@ def _find_all(problem: Problem) -> Iterator[Finding]:
     yield check_tolerance(material)
     yield from note_narrowing(f"the reference of {name}" for name in material.narrowed_outputs)
     yield from check_inputs(material)
+    yield from note_distributions(drawn.explain_distributions())
 
 
 def _use_own_words(text: str) -> str:

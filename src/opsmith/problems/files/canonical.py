@@ -16,6 +16,7 @@ from opsmith.problems.files.writing import (
     write_number,
     write_scalar,
     write_shapes,
+    write_text,
     write_texts,
 )
 from opsmith.problems.problem import ArrayType, InputTensor
@@ -36,6 +37,7 @@ def write_problem(file: ProblemFile) -> str:
     rows += write_code("setup", problem.global_code)
     rows += write_code("reference", problem.reference)
     rows += write_texts("constraints", problem.constraints)
+    rows += write_text("ties", problem.ties) if problem.ties else []
     rows += write_shapes(problem.shapes)
     rows += write_codes("margins", problem.margins)
     rows += write_cases(problem.cases)
@@ -55,7 +57,11 @@ def _write_entries(entries: Iterable[list[str]]) -> list[str]:
 
 def _write_input(tensor: InputTensor) -> list[str]:
     data = tensor.expression or _WORDS[tensor.data_gen or ""]
-    return [*_write_tensor(tensor.name, tensor.type), *write_block("data: ", data)]
+    rows = [*_write_tensor(tensor.name, tensor.type), *write_block("data: ", data)]
+    if tensor.distributions:
+        rows.append("distributions:")
+        rows += [f"  {row}" for kind, text in tensor.distributions for row in write_block(f"{kind}: ", text)]
+    return rows
 
 
 def _write_tensor(name: str, type_: ArrayType) -> list[str]:

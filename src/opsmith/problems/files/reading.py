@@ -27,7 +27,7 @@ from opsmith.problems.files.nodes import Findings, Located, load_yaml
 from opsmith.problems.files.provenance import SOURCE_KEYS, read_provenance
 from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_constraints, read_shapes
 from opsmith.problems.files.texts import parse_code
-from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem, Provenance
+from opsmith.problems.problem import ArrayType, Distribution, InputTensor, OutputTensors, Problem, Provenance
 
 TOP_KEYS = (
     "problem",
@@ -40,6 +40,7 @@ TOP_KEYS = (
     "setup",
     "reference",
     "constraints",
+    "ties",
     "shapes",
     "margins",
     "cases",
@@ -47,7 +48,7 @@ TOP_KEYS = (
     "bench",
     "source",
 )
-INPUT_KEYS = ("name", "dtype", "shape", "data")
+INPUT_KEYS = ("name", "dtype", "shape", "data", "distributions")
 OUTPUT_KEYS = ("name", "dtype", "shape")
 LEAST_BENCH = 3  # shape sets that are timed, if any is
 GENERATORS = {"normal": "torch.randn"}  # a word under `data` -> the generator that it stands for
@@ -139,6 +140,7 @@ def _read_file(top: Entry) -> ProblemFile:
         accumulation=_read_accumulation(top, (*inputs, *outputs)),
         bench=bench,
         constraints=read_constraints(top, sizes, sets),
+        ties=_read_ties(top),
         source=_read_source(top, arguments, inputs),
     )
     return ProblemFile(name, _read_group(top, name), problem)
@@ -217,7 +219,24 @@ def _read_input(entry: Entry) -> InputTensor | None:
     if data in GENERATORS and not type_.is_floating:
         remedy = "data: randint(0, 10)"
         entry.report_error(entry.get("data"), "data", f"{data} for {type_.dtype}", "a float type", remedy)
-    return InputTensor(name, type_, GENERATORS.get(data), expression="" if data in GENERATORS else data)
+    expression = "" if data in GENERATORS else data
+    return InputTensor(
+        name, type_, GENERATORS.get(data), expression=expression, distributions=_read_distributions(entry)
+    )
+
+
+def _read_distributions(entry: Entry) -> tuple[tuple[str, str], ...]:
+    """The input's data under some distributions: expressions, or `declared` for what `data` says."""
+    node = entry.take_kind("distributions", dict, 'a mapping of expressions, such as {negative: "-torch.rand(M, N)"}')
+    rows = []
+    for kind, value in ({} if node is None else node.value).items():
+        place = f"distributions.{kind}"
+        if kind not in list(Distribution):
+            near = get_close_matches(str(kind), list(Distribution), n=1)
+            entry.report_error(value, place, repr(kind), f"one of {', '.join(Distribution)}", *near)
+        elif (text := entry.read_value(value, place)) is not None:
+            rows.append((str(kind), text.strip()))
+    return tuple(rows)
 
 
 def _read_data(entry: Entry) -> str | None:
@@ -264,6 +283,17 @@ def _read_dim(entry: Entry, node: Located) -> Dim | None:
         return None
     entry.names.dims.append((dim, node, entry.place_of("shape")))
     return dim
+
+
+def _read_ties(top: Entry) -> str:
+    """Which of equal numbers a decision takes, in the author's words."""
+    node = top.take_kind("ties", str, "a text, such as: of equal ones the first")
+    if node is None:
+        return ""
+    text = " ".join(str(node.value).split())
+    if not text:
+        top.report_error(node, "ties", "a blank text", "a rule, such as: of equal ones the first", "remove it")
+    return text
 
 
 def _read_scalars(top: Entry) -> dict[str, int | float]:

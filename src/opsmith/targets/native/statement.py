@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opsmith.problems.files.writing import write_block, write_code, write_number, write_scalar, write_texts
+from opsmith.problems.files.writing import write_block, write_code, write_number, write_scalar, write_text, write_texts
 from opsmith.problems.problem import InputTensor, OutputTensors, Problem
 from opsmith.targets.native.signature import list_dims, make_signature
 from opsmith.targets.native.task import TaskOptions
@@ -24,6 +24,7 @@ def write_statement(problem: Problem, options: TaskOptions, name: str = "", show
     sizes = ", ".join(f"{write_scalar(symbol)}: {problem.base_sizes[symbol]}" for symbol in list_dims(problem))
     rows += [f"sizes: {{{sizes}}}"] if sizes else []
     rows += write_texts("constraints", problem.constraints)
+    rows += write_text("ties", problem.ties) if problem.ties else []
     rows += _list_reference(problem)
     rows += [f"accumulation: {problem.accumulation}"] if problem.accumulation else []
     rows += [f"{key}: {word}" for key, word in options.write_options().items()]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from opsmith.problems.bindings import Bindings
-from opsmith.problems.data import PlannedTrial, ShapeSet
+from opsmith.problems.data import ShapeSet
 from opsmith.problems.draws import TrialData, name_precision
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.faults import make_fault
@@ -23,6 +23,7 @@ from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, Problem
 from opsmith.records import Level, Scrutiny
 from opsmith.running.arena import CAPACITY
+from opsmith.targets.hidden import OTHER_DATA
 from opsmith.targets.native.layout import DrawLayout, TrialLayout, write_inputs
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import (
@@ -100,7 +101,7 @@ def encode_tensor(tensor: Tensor, type_: ArrayType) -> memoryview:
 
 @dataclass(frozen=True)
 class NativeTrial(Trial):
-    """A trial at a shape set of the file, or at hidden sizes."""
+    """A trial at a shape set of the file, at hidden sizes, or on other data."""
 
     shape_set: ShapeSet[NativeDraw] | None = field(default=None, kw_only=True, repr=False, compare=False)
     scrutinised: dict[Scrutiny, NativeTrialData] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
@@ -121,7 +122,7 @@ class NativeTrial(Trial):
 
 @dataclass
 class NativeTrials:
-    """All trials of one task, and those at hidden sizes."""
+    """All trials of one task, and those that it does not state."""
 
     data: NativeData
     options: TaskOptions
@@ -131,15 +132,14 @@ class NativeTrials:
         self.trials = [
             self._make_trial(planned.name.removesuffix(f" {name_precision(False)}"), draws, planned.shape_set)
             for planned in self.data.plan_trials()
-            for draws in self._split_draws(planned)
+            for draws in self._split_equal(planned.draws, planned.shape_set.overrides)
         ]
 
-    def _split_draws(self, planned: PlannedTrial[NativeDraw]) -> Iterator[Sequence[NativeDraw]]:
-        """As many draws at once as a process can be given."""
-        sizes = {**self.data.problem.base_sizes, **planned.shape_set.overrides}
-        count = max(1, _MOST_NUMBERS // self.data.problem.count_numbers(sizes))
-        for start in range(0, len(planned.draws), count):
-            yield planned.draws[start : start + count]
+    def _split_equal(self, draws: Sequence[NativeDraw], overrides: Mapping[str, int]) -> Iterator[Sequence[NativeDraw]]:
+        """As many draws of these sizes at once as a process can be given."""
+        count = max(1, _MOST_NUMBERS // self.data.problem.count_numbers({**self.data.problem.base_sizes, **overrides}))
+        for start in range(0, len(draws), count):
+            yield draws[start : start + count]
 
     def _make_trial(
         self, name: str, draws: Sequence[NativeDraw], shape_set: ShapeSet[NativeDraw] | None = None
@@ -148,9 +148,12 @@ class NativeTrials:
         return NativeTrial(name, data, len(draws), shape_set=shape_set)
 
     def draw_hidden(self, scrutiny: Scrutiny) -> Iterator[Trial]:
-        """Trials at hidden sizes. Raises TaskFault for lack of memory."""
+        """Trials at hidden sizes, and on data of other distributions. Raises TaskFault for lack of memory."""
         for draw in self.data.draw_hidden(scrutiny):
             yield self._make_trial(draw.label, [draw])
+        for group in self.data.draw_shaped(scrutiny):
+            for draws in self._split_equal(group, group[0].overrides):
+                yield self._make_trial(f"{OTHER_DATA} at {group[0].shape_set}", draws)
 
 
 @lru_cache(maxsize=TASKS_IN_MEMORY)
