@@ -174,7 +174,10 @@ def _scale(shaping: Shaping, rows: Tensor, dtype: torch.dtype) -> Tensor:
     """All tensors up, all down, by turns, by turns the other way, or each as it is drawn."""
     turn = shaping.place % 2 == 0
     is_up = (True, False, turn, not turn, _draw_number() < 0.5)[shaping.variant % 5]
-    exponent = _find_exponent(dtype, is_up) * shaping.draw_amount()
+    amount = (
+        shaping.draw_amount() if shaping.variant % 5 == 4 else shaping.strength
+    )  # products stay as they are by turns
+    exponent = _find_exponent(dtype, is_up) * amount
     return rows * _power(exponent if is_up else -exponent)
 
 
