@@ -65,7 +65,7 @@ def test_poison_lies_where_the_turn_says_and_nowhere_else() -> None:
 @pytest.mark.parametrize(
     ("data", "grain"),
     [
-        ("normal", InputArray(4096, 4, 4, 0xFFFF)),
+        ("normal", InputArray(4096, 4, 4, 0xFFFF, sums="fp32")),
         ('"uniform(0.5, 1.5)"', InputArray(4096, 4, 4, 0xFFFF)),
         ('"torch.rand(M, N) < 0.7"', InputArray(4096, 4, 4)),
         ('"torch.randint(0, M, (M, N))"', InputArray(4096, 4, 4)),
@@ -109,19 +109,61 @@ def test_no_row_comes_twice_though_there_are_few_draws() -> None:
         assert len(set(rows)) == len(rows)
 
 
-def test_what_is_drawn_anew_stays_near_what_was_drawn() -> None:
+def test_numbers_are_some_that_were_drawn_but_for_their_low_bits() -> None:
     drawn = np.arange(1024) + 1 + 1024 * np.arange(4)[:, None]
-    for array in draw_rows("normal"):
-        distances = np.abs(array.reshape(-1) / drawn - 1)
-        assert distances.min(axis=0).max() < 1 / 64
-        assert np.count_nonzero(distances.min(axis=0)) > 1000
+    for array in draw_rows('"uniform(1, 4097)"'):
+        distances = np.abs(array.reshape(-1, 1) / drawn.reshape(1, -1) - 1)
+        assert distances.min(axis=1).max() < 1 / 64
+        assert np.count_nonzero(distances.min(axis=1)) > 1000
 
 
-def test_rows_hold_the_entries_of_one_draw_in_another_order() -> None:
+def make_entries(dtype: str) -> tuple[list[InputArray], list[list[bytes]]]:
+    """Draws of a normal distribution."""
+    entries = np.random.default_rng(3).standard_normal((4, 1 << 14))
+    if dtype == "bf16":
+        drawn = [(row.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16) for row in entries]
+    else:
+        drawn = [row.astype({"fp16": np.float16, "fp32": np.float32, "fp64": np.float64}[dtype]) for row in entries]
+    width = drawn[0].itemsize
+    return [InputArray(width << 14, width, width, 1, sums=dtype)], [[row.tobytes()] for row in drawn]
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32", "fp64"])
+def test_sums_of_normal_numbers_are_normal_and_no_number_of_a_draw(dtype: str) -> None:
+    arrays, draws = make_entries(dtype)
+    layout = SlotLayout(DrawLayout((arrays[0].size,), (8,), ()))
+    mixer = NumpyMixer(layout, arrays, draws, draw_noises(arrays, 1))
+    mixed = np.frombuffer(mixer.mix_inputs(mixer.draw_recipe(random.Random(4)))[0], f"u{arrays[0].width}")
+    numbers = read_floats(mixed, dtype)
+    ranks = np.sort(numbers)[[372, 2600, 8192, 13784, 16012]]  # of -2, -1, 0, 1 and 2
+    assert np.abs(ranks - np.arange(-2, 3)).max() < 0.1
+    repeated = [np.count_nonzero(read_floats(np.frombuffer(draw[0], mixed.dtype), dtype) == numbers) for draw in draws]
+    assert max(repeated) < len(numbers) / 50
+
+
+def read_floats(entries: NDArray[np.uint64], dtype: str) -> NDArray[np.float64]:
+    if dtype == "bf16":
+        return (entries.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return entries.view({"fp16": np.float16, "fp32": np.float32, "fp64": np.float64}[dtype]).astype(np.float64)
+
+
+def test_an_input_that_follows_from_another_is_taken_from_where_that_one_is() -> None:
+    arrays = [InputArray(4 << 12, 4, 4), InputArray(2 << 12, 2, 2, leader=0), InputArray(4, 4, 4, 0xFFFF)]
+    numbers = [np.arange(1 << 12) + (number << 12) for number in range(4)]
+    draws = [[row.astype(np.uint32).tobytes(), row.astype(np.uint16).tobytes(), bytes(4)] for row in numbers]
+    layout = SlotLayout(DrawLayout(tuple(array.size for array in arrays), (8,), ()))
+    mixer = NumpyMixer(layout, arrays, draws, draw_noises(arrays, 1))
+    first, second, _ = mixer.mix_inputs(mixer.draw_recipe(random.Random(4)))
+    assert np.array_equal(np.frombuffer(first, np.uint32), np.frombuffer(second, np.uint16))
+
+
+def test_rows_hold_the_entries_of_one_row_in_another_order() -> None:
+    seen = set()
     for array in draw_rows('"torch.rand(M, N).argsort(-1)"'):
         starts = np.sort(array, axis=-1)[:, 0] - 1
         assert np.array_equal(np.sort(array, axis=-1), starts[:, None] + 1 + np.arange(128))
-        assert set((starts % 1024).tolist()) == set(range(0, 1024, 128))
+        seen |= set(starts.tolist())
+    assert seen == set(range(0, 4096, 128))
 
 
 def test_where_nothing_is_drawn_anew_every_call_has_a_draw_of_its_own() -> None:

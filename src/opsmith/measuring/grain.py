@@ -1,10 +1,11 @@
-"""How an input may be drawn anew from a few draws, at the cost of a copy and with nothing in it that was there before.
+"""How an input may be drawn anew from a few draws, at about the cost of a copy and with no row that was there before.
 
-An array is mixed of two draws as finely as its entries were drawn apart (`normal`, `torch.rand(M, N) < 0.7`), or by
-rows of which each is made of its own numbers (`torch.rand(M, N).argsort(-1)`). That alone leaves whole rows that come
-again, of which a program could remember the answers. So the low bits of continuous numbers, and all bits of numbers
-that may be any, are drawn anew as well; of rows the order of their entries. Only texts are believed of which every word
-is in a table here; of all others the array stays as it was drawn.
+Entries that were drawn apart (`normal`, `torch.rand(M, N) < 0.7`) are taken from anywhere in two draws: of a normal
+distribution as sums of both, otherwise from one or the other, and there the low bits of continuous numbers, and all
+bits of numbers that may be any, are drawn anew as well. What follows from another input entry by entry
+(`(1 - cosine.square()).sqrt()`) is taken from where that one is. Of rows whose entries belong together and have no
+order of their own (`torch.rand(M, N).argsort(-1)`) the entries get another one. Only texts are believed of which every
+word is in a table here; of all others the array stays as it was drawn, and `describe_repeats` says so.
 """
 
 from __future__ import annotations
@@ -35,14 +36,27 @@ def list_inputs(problem: Problem, sizes: Mapping[str, int]) -> list[InputArray]:
 
 
 def measure_grain(problem: Problem, tensor: InputTensor, sizes: Mapping[str, int]) -> InputArray:
-    axes, shape = _count_axes(problem, tensor), tensor.type.shape_at(sizes)
+    reader = _Reader(problem, tensor)
+    axes, shape = _count_axes(reader, tensor), tensor.type.shape_at(sizes)
     width = BYTES_BY_DTYPE[tensor.type.dtype]
     size = width * math.prod(shape)
     if axes is _WHOLE:
         return InputArray(size, width)
     if axes == 0:
-        return InputArray(size, width, width, _choose_mask(tensor))
+        sums = tensor.type.dtype if tensor.data_gen == "torch.randn" and tensor.type.dtype in _LOW_BITS else ""
+        return InputArray(size, width, width, _choose_mask(tensor), sums=sums, leader=reader.leader)
     return InputArray(size, width, width * shape[-1], columns=shape[-1])
+
+
+def describe_repeats(problem: Problem, draws: int) -> str:
+    """Which inputs of timed calls come again, as a whole or because their entries have few values; "": none."""
+    grains = [(tensor, measure_grain(problem, tensor, problem.base_sizes)) for tensor in problem.tensors]
+    whole = [tensor.name for tensor, grain in grains if not grain.is_loose and not grain.columns]
+    few = [tensor.name for tensor, grain in grains if grain.is_loose and not grain.mask and not tensor.type.is_floating]
+    if not is_fresh(problem):
+        return f"{', '.join(whole + few)}: each call of a process has a draw of its own, of {draws}"
+    said = [f"{name}: one of {draws} draws as a whole" for name in whole]
+    return "; ".join([*said, *(f"{name}: few values, each entry from one of {draws} draws" for name in few)])
 
 
 def is_fresh(problem: Problem) -> bool:
@@ -62,14 +76,14 @@ def _choose_mask(tensor: InputTensor) -> int:
     return 2**bits - 1 if (low, high) == (-(2 ** (bits - 1)), 2 ** (bits - 1)) else high - 1 if is_power else 0
 
 
-def _count_axes(problem: Problem, tensor: InputTensor) -> int | None:
+def _count_axes(reader: _Reader, tensor: InputTensor) -> int | None:
     """How many of the last axes hold entries that belong together; None: all."""
     if tensor.type.is_multihot:
         return _WHOLE
     if tensor.data_gen in _GENERATORS or _PLAIN.fullmatch(tensor.expression):
         return 0
     try:
-        axes = _Reader(problem, tensor).read_axes(ast.parse(tensor.expression, mode="eval").body)
+        axes = reader.read_axes(ast.parse(tensor.expression, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
         return _WHOLE
     return axes if 0 <= axes < len(tensor.type.shape) else _WHOLE
@@ -79,6 +93,9 @@ class _Reader:
     """Reads an expression; what it does not know is a ValueError."""
 
     def __init__(self, problem: Problem, tensor: InputTensor) -> None:
+        self.leader = -1  # the input that it follows from
+        self._inputs = {each.name: (place, each) for place, each in enumerate(problem.tensors)}
+        self._problem, self._dims = problem, tensor.type.shape
         self._numbers = problem.symbols | frozenset(problem.scalars)
         self._shape = [ast.unparse(ast.parse(str(dim), mode="eval")) for dim in tensor.type.shape]
 
@@ -89,6 +106,8 @@ class _Reader:
                 return -1
             case ast.Name(id=name) if name in self._numbers:
                 return -1
+            case ast.Name(id=name) if name in self._inputs:
+                return self._follow_input(name)
             case ast.UnaryOp(operand=operand):
                 return self.read_axes(operand)
             case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
@@ -96,6 +115,17 @@ class _Reader:
             case ast.Call(func=ast.Attribute(value=value, attr=name), args=arguments, keywords=[]):
                 return self._read_call(value, name, arguments)
         raise ValueError(ast.unparse(node))
+
+    def _follow_input(self, name: str) -> int:
+        """Another input of the same shape before this one, of which an entry is what it was in a draw."""
+        place, leader = self._inputs[name]
+        grain = (
+            measure_grain(self._problem, leader, self._problem.base_sizes) if leader.type.shape == self._dims else None
+        )
+        if grain is None or not grain.is_loose or grain.mask or grain.sums or self.leader not in (-1, place):
+            raise ValueError(name)
+        self.leader = place if grain.leader < 0 else grain.leader
+        return 0
 
     def _read_call(self, value: ast.expr, name: str, arguments: list[ast.expr]) -> int:
         if isinstance(value, ast.Name) and value.id == "torch":

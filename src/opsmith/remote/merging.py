@@ -28,6 +28,7 @@ from opsmith.measuring.measure import TRUSTED_ERROR, SpeedRequest, estimate_rati
 from opsmith.measuring.pairs import estimate_median
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
 from opsmith.measuring.roofline import bound_time, measure_share
+from opsmith.measuring.slots import NumpyMixer
 from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.outside import MAX_BYTES, read_text
@@ -295,8 +296,12 @@ def _mix_inputs(worker: DataWorker, packed: PackedSet, seed: int, check: Any) ->
         _expand_draw(packed.inputs, packed.read_file, seed, number) if number in (recipe.first, recipe.second) else []
         for number in range(packed.entry["draws"])
     ]
-    noises = _draw_noises(packed.inputs, seed) if packed.convention.is_disturbed else ()
-    inputs = InputMixer(SlotLayout(packed.layout), packed.inputs, draws, noises).mix_inputs(recipe)
+    layout = SlotLayout(packed.layout)
+    if packed.convention.is_disturbed:
+        mixer: InputMixer = NumpyMixer(layout, packed.inputs, draws, _draw_noises(packed.inputs, seed))
+    else:
+        mixer = InputMixer(layout, packed.inputs, draws)
+    inputs = mixer.mix_inputs(recipe)
     if hash_arrays(inputs) != check.get("inputs"):
         raise ResultsError("inputs that are not those of the runner's seeds: its results were changed")
     return inputs

@@ -10,7 +10,8 @@ one of its partner, one directly after the other. The sides never share a slot: 
 that the program's outputs are read. All of it follows from a seed that a candidate never sees.
 
 Two clocks: the one in the process is precise, and the candidate could forge it; the one that we read from outside (the
-processor time that the kernel counts for a process) is coarse, and beside every turn.
+processor time that the kernel counts for a process) is coarse, and beside every turn. Who shares a process with the
+partner could slow it, too: what its turns cost is known from a process that never held the program (`check_control`).
 """
 
 from __future__ import annotations
@@ -36,18 +37,25 @@ LEAST_PAIRS = 6  # of each process, however long they take
 LEAST_GAIN = 1.03  # what is less than that is the machine's noise
 CONTRADICTION = 1.3  # times what one clock says of a turn the other one may say: turns are short
 SLACK_NS = 1e5  # and so much more
+DEVIATION = 0.1  # of what turns take by our clock where the program never was, beside the interval of that
 NUMBER = struct.Struct("<q")  # of a turn's message: the number of the side, then where each slot begins
 _PROCESS_CPU = 2  # CPUCLOCK_SCHED of <linux/posix-timers_types.h>: user and system time, to the nanosecond
 _START_S, _TURN_S = 30.0, 30.0
 _LEAST_NS = 1e6  # a turn that is shorter says little of a call
 _SLOWER = 5  # by how much the slower side's turn may pass the time that a turn should take
 _FILLED = 2.0  # bytes a nanosecond that are written before a turn, or more
+_PRICE_NS = 2e4  # by which what our clock counts beside the calls differs between turns of one process
+_RANKED = 8  # figures, of which the second and the last but one are the ends of an interval of 93 %
 _EMPTY_TURNS = 5  # that say what a turn costs without a call
 _TURN_COST_NS = 5e5  # of a pair, beside calls and inputs
 
 
 class TimingFault(Exception):
     """What stops a measurement, in words."""
+
+
+class DeviationFault(TimingFault):
+    """What one process said may have been the machine's doing."""
 
 
 class Side(str, Enum):
@@ -76,6 +84,7 @@ class PairProtocol:
     turn_ns: float = TURN_NS  # how long a turn should take
     turn_bytes: int = SLOT_MEMORY  # that inputs and outputs of a turn's calls take at most
     seconds: float = math.inf  # of all pairs of a process; where they take longer there are fewer of them
+    controls: int = 0  # pairs of each process beside which the partner has a turn in a process without the program
 
     def __post_init__(self) -> None:
         if min(self.processes, self.pairs, self.checks) < 1 or self.warm_ups < 0:
@@ -93,6 +102,7 @@ class PairProtocol:
 
 SCREEN = PairProtocol(
     processes=1, pairs=20, prepared=LEAST_CHECKS, turn_ns=1e6, turn_bytes=4 << 20, checking_seconds=0.0, seconds=0.15,
+    controls=8,
 )  # fmt: skip
 FULL = PairProtocol(processes=5, pairs=20)  # intervals of five processes are half as wide as those of three
 
@@ -192,7 +202,8 @@ class TurnTimer:
     """Our end of a process that calls programs on slots: the time of one turn by two clocks. A context manager.
 
     One thread: the process reads its processor time, and so do we, outside. Several: both read the clock on the wall,
-    since threads that wait for each other spin; between turns the process is stopped, so that none works on unseen.
+    since threads that wait for each other spin. Between turns the process is stopped, so that nothing it left to a
+    thread works on unseen, looks at inputs as they come, or is in the way of another process's turn.
     """
 
     def __init__(self, pid: int, threads: int, stride: int) -> None:
@@ -237,9 +248,8 @@ class TurnTimer:
         self.close()
 
     def _send_signal(self, number: signal.Signals) -> None:
-        """To a process with threads; its id is its own until it is waited for."""
-        if self._has_threads:
-            os.kill(self._pid, number)
+        """To the process, whose id is its own until it is waited for."""
+        os.kill(self._pid, number)
 
     def _read_clock(self) -> int:
         counted = read_process_clock(self._pid)
@@ -322,6 +332,7 @@ class PairTimes:
     partner: tuple[float, ...]
     checked: int = 0  # outputs that were compared and are right
     error: float = 0.0  # of their ratio, as a share of it: by what our clock counts beside the calls
+    filling_ns: float = 0.0  # that inputs took to be drawn, which is in no time
     outputs: tuple[tuple[Any, list[bytes]], ...] = ()  # with their recipes, to be compared
 
 
@@ -330,6 +341,14 @@ class _Readings:
     times: dict[Side, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
     outside: dict[Side, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})  # ns of each turn
     outputs: list[tuple[Any, list[bytes]]] = field(default_factory=list)
+    controls: list[tuple[int, int]] = field(default_factory=list)  # ns of the partner's turns elsewhere: ours, its own
+    filling_ns: float = 0.0
+
+    def fill_turn(self, case: TimedCase, process: Any, turn: Turn, prepared: Mapping[int, Any]) -> Mapping[int, Any]:
+        begin = time.monotonic_ns()
+        recipes = case.fill_turn(process, turn, prepared)
+        self.filling_ns += time.monotonic_ns() - begin
+        return recipes
 
     def read_turn(self, case: TimedCase, process: Any, turn: Turn, recipes: Mapping[int, Any], elapsed: float) -> None:
         if turn.is_warm_up:
@@ -341,24 +360,28 @@ class _Readings:
 
     def freeze(self, error: float = 0.0) -> PairTimes:
         program, partner = (tuple(self.times[side]) for side in SIDES)
-        return PairTimes(program, partner, 0, error, tuple(self.outputs))
+        return PairTimes(program, partner, 0, error, self.filling_ns, tuple(self.outputs))
 
 
 def plan_pairs(case: TimedCase, protocol: PairProtocol, call_ns: Mapping[Side, float]) -> PairPlan:
-    """As a protocol says, for programs as fast as these, by the clock outside of a process that is asked for no figure.
-    `call_ns`: of sides that were timed before. Raises TimingFault."""
+    """As a protocol says, for programs as fast as these, by the clock outside of processes that are asked for no figure,
+    each side alone. `call_ns`: of sides that were timed before. Raises TimingFault."""
     memory = min(SLOT_MEMORY, max(protocol.turn_bytes, case.stride) * 2)
     try:
         capacity = choose_slot_count(1.0, case.stride, memory)
     except ValueError as error:
         raise TimingFault(f"the arrays are too large to be timed: {error}") from None
-    with case.start_process(SIDES) as process:
-        timed = {side: call_ns.get(side) or _find_call_time(process, case, side, capacity) for side in SIDES[::-1]}
+    timed = dict(call_ns)
+    for side in SIDES:
+        if side not in timed:
+            with case.start_process([side]) as process:
+                timed[side] = _find_call_time(process, case, side, capacity)
     fastest, slowest = min(timed.values()), max(timed.values())
     slots = choose_slot_count(max(fastest, slowest / _SLOWER), case.stride, memory, protocol.turn_ns)
     if case.most_calls is not None:
         slots = max(1, min(slots, case.most_calls // (protocol.pairs + protocol.warm_ups)))
-    pair_ns = slots * (sum(timed.values()) + 2 * case.stride / _FILLED) + _TURN_COST_NS
+    turn_ns = {side: slots * (timed[side] + case.stride / _FILLED) + _TURN_COST_NS / 2 for side in SIDES}
+    pair_ns = sum(turn_ns.values()) + turn_ns[Side.PARTNER] * protocol.controls / protocol.pairs
     return PairPlan(protocol.fit_pairs(pair_ns, case.most_calls), slots, timed)
 
 
@@ -385,20 +408,89 @@ def _count_turn(process: TurnTimer, case: TimedCase, side: Side, count: int) -> 
 
 def measure_pairs(case: TimedCase, plan: PairPlan, seed: int) -> Iterator[PairTimes]:
     """Both sides in one process, one after the other, by the clock that it reads, beside which ours is read after every
-    turn. Raises TimingFault, also where the clocks contradict each other."""
+    turn. Raises TimingFault, also where the clocks contradict each other, or where the partner's turns are not what
+    they are without the program: twice, as once may be the machine's doing."""
     for number in range(plan.protocol.processes):
-        readings = _Readings()
-        with case.start_process(SIDES[:: 1 - 2 * ((seed + number) % 2)]) as process:
-            prepared = random.Random(seed + number).sample(list(case.recipes), len(case.recipes))
-            for turn in plan_turns(plan.protocol, plan.slots, seed, number):
-                recipes = case.fill_turn(process, turn, {slot: prepared.pop() for slot in turn.checked if prepared})
-                elapsed = process.time_turn(turn.side, turn.slots)
-                readings.read_turn(case, process, turn, recipes, elapsed)
-                counted = process.count_time()  # asked after a warm-up too: it counts from when we last asked
-                readings.outside[turn.side] += [] if turn.is_warm_up else [counted]
-            overhead = min(_measure_overhead(process, case, turn) for _ in range(_EMPTY_TURNS))
-        _compare_clocks(readings, plan.slots, overhead)
-        yield readings.freeze()
+        try:
+            yield _time_pairs(case, plan, seed, number)
+        except DeviationFault:
+            try:
+                times = _time_pairs(case, plan, seed, plan.protocol.processes + number)
+            except DeviationFault as fault:
+                raise TimingFault(f"{fault}; measured twice")
+            yield times
+
+
+def _time_pairs(case: TimedCase, plan: PairPlan, seed: int, number: int) -> PairTimes:
+    """In the process of this number."""
+    readings, protocol = _Readings(), plan.protocol
+    with contextlib.ExitStack() as stack:
+        process = stack.enter_context(case.start_process(SIDES[:: 1 - 2 * ((seed + number) % 2)]))
+        control = stack.enter_context(case.start_process([Side.PARTNER])) if protocol.controls else None
+        generator = random.Random(seed + number)
+        prepared = generator.sample(list(case.recipes), len(case.recipes))
+        controlled = generator.sample(range(protocol.pairs), min(protocol.controls, protocol.pairs))
+        for turn in plan_turns(protocol, plan.slots, seed, number):
+            prepared_here = {slot: prepared.pop() for slot in turn.checked if prepared}
+            recipes = readings.fill_turn(case, process, turn, prepared_here)
+            elapsed = process.time_turn(turn.side, turn.slots)
+            readings.read_turn(case, process, turn, recipes, elapsed)
+            counted = process.count_time()  # asked after a warm-up too: it counts from when we last asked
+            readings.outside[turn.side] += [] if turn.is_warm_up else [counted]
+            if control is not None and turn.side is Side.PARTNER and (turn.pair in controlled or turn.is_warm_up):
+                readings.fill_turn(case, control, turn, {})
+                elapsed = control.time_turn(turn.side, turn.slots)
+                readings.controls += [(control.count_time(), elapsed)][: not turn.is_warm_up]
+        overhead = min(_measure_overhead(process, case, turn) for _ in range(_EMPTY_TURNS))
+    _compare_clocks(readings, plan.slots, overhead)
+    if readings.controls:
+        _check_control(readings, plan.slots)
+    return readings.freeze()
+
+
+def _check_control(readings: _Readings, slots: int) -> None:
+    """Raises DeviationFault."""
+    own = [slots * statistics.median(readings.times[side]) for side in SIDES]
+    ours = [statistics.median(readings.outside[side]) for side in SIDES]
+    problem = check_control((own[0], own[1]), (ours[0], ours[1]), readings.controls)
+    if problem:
+        raise DeviationFault(problem)
+
+
+def check_control(own: tuple[float, float], ours: tuple[float, float], controls: Sequence[tuple[float, float]]) -> str:
+    """Why a process says nothing beside one that never held the program: (program's, partner's) nanoseconds of a turn
+    by its own clock and by ours, and those of the partner's turns there, ours and its own; "": they agree.
+
+    What our clock counts beside the calls of a turn is known from there as well, and from the partner's turns here.
+
+    >>> check_control((1e6, 8e6), (1.1e6, 8.1e6), [(1.1e6, 1e6)] * 8)
+    'beside the program the partner takes 8.00 times what it takes alone; at most 1.10 may be chance'
+    >>> check_control((0.8e6, 1e6), (1.1e6, 1.1e6), [(1.1e6, 1e6)] * 8)
+    'the program takes 1.25 times what the clock of its process says; at most 1.12 may be chance'
+    >>> check_control((1e6, 1.2e6), (1.1e6, 1.3e6), [(1.1e6, 1e6), (1.2e6, 1.1e6), (1.3e6, 1.2e6)])
+    ''
+    """
+    price, of_price = _find_middle([counted - elapsed for counted, elapsed in controls])
+    alone, of_alone = _find_middle([counted - price for counted, _ in controls])
+    taken = ours[0] - min(ours[1] - own[1], price + of_price)
+    for share, chance, words in (
+        (
+            max(ours[1] - price, own[1]) / alone,
+            of_alone / alone,
+            "beside the program the partner takes {} times what it takes alone",
+        ),
+        (taken / own[0], _PRICE_NS / own[0], "the program takes {} times what the clock of its process says"),
+    ):
+        allowed = 1 + DEVIATION + chance
+        if share > allowed:
+            return words.format(f"{share:.2f}") + f"; at most {allowed:.2f} may be chance"
+    return ""
+
+
+def _find_middle(figures: Sequence[float]) -> tuple[float, float]:
+    """The median, and how far the further end of its interval lies from it: of eight figures one of 93 %."""
+    ranked, middle, rank = sorted(figures), statistics.median(figures), int(len(figures) >= _RANKED)
+    return middle, max(middle - ranked[rank], ranked[-1 - rank] - middle)
 
 
 def _compare_clocks(readings: _Readings, slots: int, overhead: float) -> None:
@@ -420,7 +512,7 @@ def measure_apart(case: TimedCase, plan: PairPlan, seed: int) -> Iterator[PairTi
                 process = processes[turn.side]
                 if turn.side is Side.PARTNER:
                     overheads.append(_measure_overhead(process, case, turn))
-                recipes = case.fill_turn(process, turn, {})
+                recipes = readings.fill_turn(case, process, turn, {})
                 process.time_turn(turn.side, turn.slots)
                 readings.read_turn(case, process, turn, recipes, process.count_time())
         # the usual one; of time on the wall, which has all that disturbed in it, the least

@@ -1,17 +1,20 @@
 """Slots and what is put there: where the arrays of a call lie, and inputs that follow from seeds and never come twice.
 
-Inputs are mixed of a few draws. An array whose entries (or rows) are drawn independently of each other begins as that
-of one draw and goes on as that of another, from a random one on; the bits that its `mask` allows are drawn anew; all
-other arrays are those of one draw. Where nothing can be drawn anew, every call of a side has a draw of its own. What is
-put into a slot is remembered on our side as a recipe: what the process makes of its memory is not asked.
+Inputs are made of a few draws, and no row of them comes again. Entries that are drawn independently of each other are
+taken from anywhere in two draws: of a normal distribution as weighted sums of both, which are distributed as each is;
+otherwise each from one or the other, with the bits that its `mask` allows drawn anew. Rows that belong together are
+taken in any order and with their entries in another one. All other arrays are those of one draw. Where nothing can be
+drawn anew, every call of a side has a draw of its own. What is put into a slot is remembered on our side as a recipe:
+what the process makes of its memory is not asked.
 
-The standard library of Python 3.8 or newer and nothing of ours, as `engine`; who has something faster to copy bytes
-with than Python says so by extending `InputMixer`.
+The standard library of Python 3.8 or newer and nothing of ours, as `engine`. What works on entries plugs in
+(`FreshMixer`): numpy here, a library of ours on machines that have Python alone.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +26,12 @@ ALIGNMENT = 64  # of every array that a program is given
 POISON = 0xFF  # NaN in every float, -1 in every whole number
 _PAGE = 4096
 _GAP = 5 * ALIGNMENT  # arrays of equal sizes would begin at equal places of their pages, which slows every store
-_STEP = 1 << 21  # bytes of noise, from any of which on they may be used; two of them are drawn
-_STRIDE = 7919  # entries of noise, from one step of an array to the next
+_PIECE = 1 << 15  # entries of an array that are taken from one place of each draw; caches hold them
+_NOISE = 1 << 19  # entries of noise, from any of which on they may be used, and a piece more
+_ORDERS = 16  # of the columns of rows
 _WORD = (1 << 64) - 1
+_GOLD = 0x9E3779B97F4A7C15  # of SplitMix64
+_FLAGS = bytes(255 * (byte & 1) for byte in range(256))
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,19 @@ class InputArray:
     unit: int = 0  # bytes that must come from one draw together; 0: the whole array
     mask: int = 0  # bits of each entry that may be any
     columns: int = 0  # entries of a row, whose order may be any; 0: none
+    sums: str = ""  # the type of entries that are drawn from a normal distribution; "": they are not
+    leader: int = -1  # the array from whose entries its own follow, one from one; -1: none
     pools: tuple[str, ...] = ()  # files that draws are made of elsewhere: of some entries, or of the whole of each draw
 
     @property
     def is_fresh(self) -> bool:
         """Whether every part of it is another one in every call."""
         return bool(self.mask or self.columns)
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether its entries know nothing of each other."""
+        return 0 < self.unit == self.width and self.size > 0
 
 
 def read_arrays(rows: Sequence[Mapping[str, Any]]) -> tuple[InputArray, ...]:
@@ -118,12 +131,36 @@ def _draw_noise(generator: random.Random, size: int, array: InputArray) -> bytes
     return (generator.getrandbits(8 * size) & mask).to_bytes(size, "little")
 
 
-def draw_noises(arrays: Sequence[InputArray], seed: int) -> list[bytes]:
-    """Of each array, which calls use from any place on."""
+@dataclass(frozen=True)
+class ArrayNoise:
+    """What chance an array of each call has, from any place on."""
+
+    choice: bytes = b""  # entries of all bits or none
+    bits: bytes = b""  # within its mask
+    orders: tuple[tuple[int, ...], ...] = ()  # of columns
+
+
+def draw_noises(arrays: Sequence[InputArray], seed: int) -> list[ArrayNoise]:
+    """Of each array."""
     return [
-        _draw_noise(random.Random(f"{seed}:noise:{place}"), 2 * _STEP, array) if array.mask else b""
+        _draw_array_noise(array, random.Random(f"{seed}:noise:{place if array.leader < 0 else array.leader}"))
         for place, array in enumerate(arrays)
     ]
+
+
+def _draw_array_noise(array: InputArray, generator: random.Random) -> ArrayNoise:
+    if array.columns:
+        return ArrayNoise(
+            orders=tuple(tuple(generator.sample(range(array.columns), array.columns)) for _ in range(_ORDERS))
+        )
+    if not array.is_loose or array.sums:
+        return ArrayNoise()
+    count = _NOISE + _PIECE
+    flags = generator.getrandbits(8 * count).to_bytes(count, "little").translate(_FLAGS)
+    choice = bytearray(count * array.width)
+    for byte in range(array.width):
+        choice[byte :: array.width] = flags
+    return ArrayNoise(bytes(choice), _draw_noise(generator, len(choice), array) if array.mask else b"")
 
 
 def disturb_bytes(data: bytes, noise: bytes) -> bytes:
@@ -143,14 +180,10 @@ def hash_arrays(arrays: Sequence[bytes]) -> str:
 
 
 class InputMixer:
-    """Mixes inputs of draws; each array of a draw as bytes."""
+    """Mixes inputs of draws, each array of a draw as bytes: it begins as that of one and goes on as that of another."""
 
-    def __init__(
-        self, layout: SlotLayout, arrays: Sequence[InputArray], draws: Sequence[Any], noises: Sequence[bytes] = ()
-    ) -> None:
-        """`noises`: of `draw_noises`; (): nothing is disturbed."""
+    def __init__(self, layout: SlotLayout, arrays: Sequence[InputArray], draws: Sequence[Any]) -> None:
         self.layout, self.arrays, self.draws = layout, arrays, draws
-        self._noises = noises or [b""] * len(arrays)
         self._is_mixing = any(array.is_fresh for array in arrays)
 
     @property
@@ -201,22 +234,98 @@ class InputMixer:
         return Recipe(first, second, cuts, generator.getrandbits(48))
 
     def write_array(self, target: memoryview, place: int, recipe: Recipe) -> None:
-        """Put the array of a recipe there, piece by piece."""
-        array, noise = self.arrays[place], self._noises[place]
-        for begin, end, draw in list_parts(array, place, recipe):
-            for number, start in enumerate(range(begin, end, _STEP)):
-                source = memoryview(self.draws[draw][place])[start : min(end, start + _STEP)]
-                piece = target[start : start + len(source)]
-                if noise:
-                    entry = recipe.novelty * (place + 1) + start + _STRIDE * number
-                    first = entry * array.width % _STEP
-                    self.disturb(piece, source, noise, first)
-                else:
-                    piece[:] = source
+        """Put the array of a recipe there."""
+        for begin, end, draw in list_parts(self.arrays[place], place, recipe):
+            target[begin:end] = memoryview(self.draws[draw][place])[begin:end]
 
-    def disturb(self, target: memoryview, source: memoryview, noise: bytes, first: int) -> None:
-        """Copy with an exclusive or of the noise from a place on."""
-        target[:] = disturb_bytes(bytes(source), noise[first : first + len(source)])
+
+class FreshMixer(InputMixer):
+    """Mixes entry by entry and row by row, so that neither comes again together with its neighbours."""
+
+    def __init__(
+        self, layout: SlotLayout, arrays: Sequence[InputArray], draws: Sequence[Any], noises: Sequence[ArrayNoise]
+    ) -> None:
+        super().__init__(layout, arrays, draws)
+        self._pools = [
+            [
+                self.prepare_pool(array, bytes(data) + bytes(data[: _PIECE * array.width])) if array.is_loose else data
+                for array, data in zip(arrays, draw)
+            ]
+            for draw in (draws if self._is_mixing else ())
+        ]
+        self.noises = list(map(self.prepare_noise, arrays, noises))
+
+    def write_array(self, target: memoryview, place: int, recipe: Recipe) -> None:
+        array = self.arrays[place]
+        if not self._is_mixing or not array.size or not (array.is_loose or array.columns):
+            super().write_array(target, place, recipe)
+            return
+        pools = [self._pools[draw][place] for draw in (recipe.first, recipe.second)]
+        if array.columns:
+            self.reorder_rows(target, place, pools, scatter(recipe.novelty, place))
+            return
+        group = place if array.leader < 0 else array.leader
+        units, size = array.size // array.width, _PIECE * array.width
+        for number, start in enumerate(range(0, array.size, size)):
+            chances = [scatter(recipe.novelty, group, number, which) for which in range(4)]
+            starts = (chances[0] % units, chances[1] % units)
+            piece = target[start : start + size]
+            if array.sums:
+                self.add_entries(piece, place, pools, starts, weigh_sum(chances[2]))
+            else:
+                self.choose_entries(piece, place, pools, starts, (chances[2] % _NOISE, chances[3] % _NOISE))
+
+    def prepare_pool(self, array: InputArray, data: bytes) -> Any:
+        """Of a draw's array, a piece of which begins again behind its end."""
+        return data
+
+    def prepare_noise(self, array: InputArray, noise: ArrayNoise) -> Any:
+        return noise
+
+    def add_entries(
+        self, target: memoryview, place: int, pools: Sequence[Any], starts: Sequence[int], weights: Sequence[float]
+    ) -> None:
+        """Entries of both pools from their starts on, each times its weight, rounded where numbers are and once more
+        to the array's type."""
+        raise NotImplementedError
+
+    def choose_entries(
+        self, target: memoryview, place: int, pools: Sequence[Any], starts: Sequence[int], noises: Sequence[int]
+    ) -> None:
+        """Entries of one pool or the other from their starts on, by the choice from an entry on, and an exclusive or
+        with bits from another one on."""
+        raise NotImplementedError
+
+    def reorder_rows(self, target: memoryview, place: int, pools: Sequence[Any], seed: int) -> None:
+        """Any rows of both draws, as `scatter` chooses them; column c of a row has what stands at order[(a c + b) mod
+        columns], where a has no divisor in common with their number."""
+        raise NotImplementedError
+
+
+def scatter(*words: int) -> int:
+    """64 bits that follow from numbers (SplitMix64)."""
+    state = 0
+    for word in words:
+        state = (state ^ word) + _GOLD & _WORD
+        state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _WORD
+        state = (state ^ state >> 27) * 0x94D049BB133111EB & _WORD
+        state ^= state >> 31
+    return state
+
+
+def weigh_sum(chance: int) -> tuple[float, float]:
+    """Two weights whose squares add to 1, neither of them small; the same on every machine.
+
+    >>> weigh_sum(0)
+    (0.8823529411764706, 0.47058823529411764)
+    """
+    tangent = 0.25 + (chance >> 34) / (1 << 31)
+    return (1 - tangent * tangent) / (1 + tangent * tangent), 2 * tangent / (1 + tangent * tangent)
+
+
+def list_steps(columns: int) -> list[int]:
+    """Numbers that have no divisor in common with that of columns."""
+    return [step for step in range(1, columns + 1) if math.gcd(step, columns) == 1]
 
 
 def list_parts(array: InputArray, place: int, recipe: Recipe) -> Iterator[tuple[int, int, int]]:

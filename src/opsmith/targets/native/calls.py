@@ -48,11 +48,24 @@ from opsmith.timing.engine import (
     measure_pairs,
     plan_pairs,
 )
-from opsmith.timing.inputs import InputMixer, Recipe, draw_noises, expand_draw, hash_arrays, read_arrays
+from opsmith.timing.inputs import (
+    ArrayNoise,
+    FreshMixer,
+    InputArray,
+    InputMixer,
+    Recipe,
+    draw_noises,
+    expand_draw,
+    hash_arrays,
+    list_steps,
+    read_arrays,
+)
 
 PROGRAM, DRIVER = "program", "driver"  # artefacts of a build that is timed
 MIXER = "mixer"  # and of one that is carried to another machine
-TIME_CALLS, DISTURB = "opsmith_time_calls", "opsmith_disturb"  # their functions
+TIME_CALLS = "opsmith_time_calls"  # their functions
+ADD, CHOOSE, REORDER = "opsmith_add_entries", "opsmith_choose_entries", "opsmith_reorder_rows"
+_SUMMED = ("fp32", "fp64", "fp16", "bf16")  # by the numbers that the first of them has for types
 PROCESSOR_CLOCK, WALL_CLOCK = 2, 1  # CLOCK_PROCESS_CPUTIME_ID and CLOCK_MONOTONIC of time.h
 _LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
 _LOAD_S = 60.0
@@ -162,16 +175,52 @@ class CallingProcess(TurnTimer):
         return str((words.splitlines() or [explain_status(self._process.returncode)])[-1])[:500]
 
 
-class LibraryMixer(InputMixer):
-    """Mixes inputs by a function in a library of ours: exclusive or in Python takes 5 ns a byte."""
+class LibraryMixer(FreshMixer):
+    """Mixes inputs by a library of ours: Python takes 5 ns a byte and more."""
 
     def load_library(self, path: Path) -> LibraryMixer:
-        self._disturb = ctypes.CDLL(str(path))[DISTURB]
+        library = ctypes.CDLL(str(path))
+        self._add, self._choose, self._reorder = (library[name] for name in (ADD, CHOOSE, REORDER))
+        for function in (self._add, self._choose, self._reorder):
+            function.restype = None
         return self
 
-    def disturb(self, target: memoryview, source: memoryview, noise: bytes, first: int) -> None:
-        place = ctypes.byref(ctypes.c_char.from_buffer(target))
-        self._disturb(place, bytes(source), ctypes.c_char_p(noise), ctypes.c_int(first), ctypes.c_int64(len(target)))
+    def prepare_noise(self, array: InputArray, noise: ArrayNoise) -> Any:
+        if not array.columns:
+            return noise.choice, noise.bits or bytes(len(noise.choice))
+        steps = list_steps(array.columns)
+        return [(ctypes.c_int32 * len(row))(*row) for row in (*noise.orders, steps)]
+
+    def add_entries(
+        self, target: memoryview, place: int, pools: Sequence[Any], starts: Sequence[int], weights: Sequence[float]
+    ) -> None:
+        array = self.arrays[place]
+        sources = [_point_into(pool, start * array.width) for pool, start in zip(pools, starts)]
+        count = ctypes.c_int64(len(target) // array.width)
+        self._add(_point_at(target), *sources, *map(ctypes.c_double, weights), count, _SUMMED.index(array.sums))
+
+    def choose_entries(
+        self, target: memoryview, place: int, pools: Sequence[Any], starts: Sequence[int], noises: Sequence[int]
+    ) -> None:
+        width = self.arrays[place].width
+        parts = zip((*pools, *self.noises[place]), (*starts, *noises))
+        sources = [_point_into(data, start * width) for data, start in parts]
+        self._choose(_point_at(target), *sources, ctypes.c_int64(len(target)))
+
+    def reorder_rows(self, target: memoryview, place: int, pools: Sequence[Any], seed: int) -> None:
+        array, (*orders, steps) = self.arrays[place], self.noises[place]
+        sizes = (len(steps), array.size // array.unit, array.columns, array.width)
+        sources = (*(_point_into(pool, 0) for pool in pools), orders[seed % len(orders)], steps)
+        self._reorder(_point_at(target), *sources, *map(ctypes.c_int64, sizes), ctypes.c_uint64(seed))
+
+
+def _point_at(target: memoryview) -> Any:
+    return ctypes.byref(ctypes.c_char.from_buffer(target))
+
+
+def _point_into(data: bytes, place: int) -> ctypes.c_void_p:
+    """Of bytes that somebody holds."""
+    return ctypes.c_void_p((ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0) + place)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsmith.targets.native.calls import DISTURB, TIME_CALLS
+from opsmith.targets.native.calls import ADD, CHOOSE, REORDER, TIME_CALLS
 from opsmith.targets.native.signature import FUNCTION, Argument, Signature
 
 _DRIVER = """#include <time.h>
@@ -29,8 +29,52 @@ int64_t {name}(__typeof__({function}) *program, char *memory, const int64_t *slo
 }}
 """
 
-MIXER_SOURCE = f"""void {DISTURB}(char *target, const char *source, const char *noise, int start, int64_t size) {{
-  for (int64_t i = 0; i < size; i++) target[i] = source[i] ^ noise[start + i];
+MIXER_SOURCE = f"""#include <string.h>
+static uint64_t opsmith_scatter(uint64_t state, uint64_t word) {{
+  state = (state ^ word) + UINT64_C(0x9E3779B97F4A7C15);
+  state = (state ^ state >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  state = (state ^ state >> 27) * UINT64_C(0x94D049BB133111EB);
+  return state ^ state >> 31;
+}}
+static float opsmith_widen(uint16_t bits) {{
+  uint32_t wide = (uint32_t)bits << 16;
+  float number;
+  memcpy(&number, &wide, 4);
+  return number;
+}}
+#define OPSMITH_ADD(type, wide, read, write) \\
+  for (int64_t i = 0; i < count; i++) {{ \\
+    wide first = read(((const type *)a)[i]) * (wide)weight_a, second = read(((const type *)b)[i]) * (wide)weight_b; \\
+    wide sum = first + second; \\
+    write; \\
+  }}
+__attribute__((optimize("-ffp-contract=off")))
+void {ADD}(char *target, const char *a, const char *b, double weight_a, double weight_b, int64_t count, int type) {{
+  switch (type) {{
+    case 0: OPSMITH_ADD(float, float, , ((float *)target)[i] = sum) break;
+    case 1: OPSMITH_ADD(double, double, , ((double *)target)[i] = sum) break;
+#ifdef __FLT16_MANT_DIG__
+    case 2: OPSMITH_ADD(_Float16, float, (float), ((_Float16 *)target)[i] = (_Float16)sum) break;
+#endif
+    case 3: OPSMITH_ADD(uint16_t, float, opsmith_widen, uint32_t bits; memcpy(&bits, &sum, 4);
+                        ((uint16_t *)target)[i] = (bits + 0x8000) >> 16) break;
+  }}
+}}
+void {CHOOSE}(char *target, const char *a, const char *b, const char *choice, const char *bits, int64_t size) {{
+  for (int64_t i = 0; i < size; i++) target[i] = a[i] ^ ((a[i] ^ b[i]) & choice[i]) ^ bits[i];
+}}
+void {REORDER}(char *target, const char *a, const char *b, const int32_t *order, const int32_t *steps, int64_t step_count,
+               int64_t rows, int64_t columns, int64_t width, uint64_t seed) {{
+  for (int64_t row = 0; row < rows; row++) {{
+    uint64_t state = opsmith_scatter(opsmith_scatter(0, seed), row), which = opsmith_scatter(state, 2);
+    uint64_t place = opsmith_scatter(state, 0) % columns, step = steps[opsmith_scatter(state, 1) % step_count];
+    const char *source = (which & 1 ? b : a) + (which >> 1) % rows * columns * width;
+    for (int64_t column = 0; column < columns; column++) {{
+      memcpy(target, source + order[place] * width, width);
+      target += width;
+      place = (place + step) % columns;
+    }}
+  }}
 }}
 """
 

