@@ -15,6 +15,7 @@ from opsmith.devices.describe import Device
 from opsmith.devices.peaks import Peaks
 from opsmith.errors import UsageError
 from opsmith.measuring.claims import Claim, explain_refusal, judge_ratio
+from opsmith.measuring.grain import describe_repeats
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.loop import ConfinedCase, TimingRoom
 from opsmith.measuring.pairs import compare_times, estimate_median
@@ -47,7 +48,7 @@ from opsmith.timing.engine import (
     plan_pairs,
 )
 
-PROTOCOL = "pairs/2"  # raise it whenever figures of two versions cannot be compared
+PROTOCOL = "pairs/3"  # raise it whenever figures of two versions cannot be compared
 PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
 TRUSTED_ERROR = 0.03  # of the clock outside: processes have luck of their own, and their turns a price of their own
 
@@ -195,6 +196,8 @@ def _measure_case(
     """`partner_ns`: how long a call of partners takes, by what they are built to; this one's is kept there."""
     seed = int(content_hash("measure", request.program.source, name, str(request.seed))[:12], 16)
     purpose, protocol = f"measure {request.task.id} at {name}", PROTOCOLS[request.grade]
+    if request.partner is None:
+        protocol = replace(protocol, controls=0)  # both sides are the program
     artefact = case.artefacts.programs[Side.PARTNER]
     with case.room.lease_processor(purpose):
         plan = plan_pairs(case, protocol, {Side.PARTNER: partner_ns[artefact]} if artefact in partner_ns else {})
@@ -212,6 +215,8 @@ def _measure_case(
         sought_partner="",
         pairs=sum(len(times.program) for times in processes),
         processes=len(processes),
+        drawing=sum(times.filling_ns for times in (*processes, *(others[0] if others else ()))) / 1e9,
+        repeats=describe_repeats(request.problem, len(case.mixer.draws)),
     )
     if request.partner is None:
         return measurement

@@ -6,6 +6,7 @@ is made only of the full grade. The store keeps the JSON form here, as files and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -72,6 +73,8 @@ class SpeedMeasurement:
     pairs: int = 0  # behind the figures, all processes together
     processes: int = 0
     device_name: str = ""  # of the processor, for people; "": the device says it all
+    drawing: float = 0.0  # seconds that inputs of timed calls took to be drawn, which is in no figure
+    repeats: str = ""  # which of these inputs came again, in words; "": none
 
     def __post_init__(self) -> None:
         contradiction = self._find_contradiction()
@@ -88,8 +91,8 @@ class SpeedMeasurement:
             return "a ratio to itself"
         if self.grade is MeasuringGrade.SCREEN and self.ratio is not None and self.ratio.claim is not None:
             return f"a screen claims {self.ratio.claim.value!r}; expected full grade for a claim"
-        if self.pairs < 0 or self.processes < 0:
-            return f"{self.pairs} pairs in {self.processes} processes"
+        if self.pairs < 0 or self.processes < 0 or not 0 <= self.drawing < math.inf:
+            return f"{self.pairs} pairs in {self.processes} processes, {self.drawing} s of drawing"
         return ""
 
 

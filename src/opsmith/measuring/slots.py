@@ -35,11 +35,11 @@ class NumpyMixer(FreshMixer):
         self, target: memoryview, place: int, pools: Sequence[Array], starts: Sequence[int], weights: Sequence[float]
     ) -> None:
         dtype, count = self.arrays[place].sums, len(target) // self.arrays[place].width
-        parts = [
+        weighted = [
             pool[start : start + count] * pool.dtype.type(weight)
             for pool, start, weight in zip(pools, starts, weights, strict=True)
         ]
-        entries = np.add(*parts, out=parts[0])
+        entries = np.add(weighted[0], weighted[1], out=weighted[0])
         if dtype == "bf16":
             rounded = entries.view(np.uint32)
             np.add(rounded, 0x8000, out=rounded)

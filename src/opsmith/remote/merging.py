@@ -23,6 +23,7 @@ from typing import Any
 from opsmith.devices.describe import MachineFacts, describe_device
 from opsmith.devices.peaks import load_peaks
 from opsmith.errors import OpsmithError
+from opsmith.measuring.grain import describe_repeats
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import TRUSTED_ERROR, SpeedRequest, estimate_ratio, say_ratio, withhold_figures
 from opsmith.measuring.pairs import estimate_median
@@ -50,7 +51,7 @@ _SAYINGS = {
     "shape sets {}": "the programs are the same, the sizes are not",
     "{} processes": "programs and sizes are the same, the grade is not",
 }
-_MOST_ERROR = 1e6
+_MOST_ERROR, _MOST_NS = 1e6, 1e15
 _LEAST_NS = 1e-4  # of a call: a turn of the most calls takes one at least
 
 
@@ -248,7 +249,15 @@ def _check_counts(packed: PackedSet, times: _Times) -> None:
 def _read_processes(rows: object) -> list[PairTimes]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ResultsError("results without lists of times")
-    processes = [PairTimes(_read_side(row, "program"), _read_side(row, "partner"), 0, _read_error(row)) for row in rows]
+    processes = [
+        PairTimes(
+            _read_side(row, "program"),
+            _read_side(row, "partner"),
+            error=_read_figure(row, "error", _MOST_ERROR),
+            filling_ns=_read_figure(row, "filling_ns", _MOST_NS),
+        )
+        for row in rows
+    ]
     if any(len(times.program) != len(times.partner) for times in processes):
         raise ResultsError("times that are no pairs")
     return processes
@@ -257,17 +266,20 @@ def _read_processes(rows: object) -> list[PairTimes]:
 def _read_side(row: Mapping[str, Any], side: str) -> tuple[float, ...]:
     figures = row.get(side)
     is_sound = isinstance(figures, list) and 0 < len(figures) <= MOST_TIMES
-    if not is_sound or not all(type(figure) in (int, float) and _LEAST_NS <= figure < 1e15 for figure in figures or ()):
+    if not is_sound or not all(
+        type(figure) in (int, float) and _LEAST_NS <= figure < _MOST_NS for figure in figures or ()
+    ):
         raise ResultsError(f"times of the {side} that are none: expected positive numbers of nanoseconds")
     return tuple(map(float, figures or ()))
 
 
-def _read_error(row: Mapping[str, Any]) -> float:
-    """What the outside clock's own price makes a ratio less certain by."""
-    error = row.get("error", 0.0)
-    if type(error) not in (int, float) or not 0 <= error < _MOST_ERROR:
-        raise ResultsError("times with an error that is none: expected a share of them")
-    return float(error)
+def _read_figure(row: Mapping[str, Any], name: str, limit: float) -> float:
+    """What beside times is said of a process: the `error` by which the outside clock's own price makes a ratio less
+    certain, and `filling_ns`."""
+    figure = row.get(name, 0.0)
+    if type(figure) not in (int, float) or not 0 <= figure < limit:
+        raise ResultsError(f"times with {name} {str(figure)[:40]}; expected a number from 0 to {limit:g}")
+    return float(figure)
 
 
 # -- outputs
@@ -337,6 +349,8 @@ def _say_figures(packed: PackedSet, device: RemoteDevice, times: _Times) -> Spee
         sought_partner="",
         pairs=sum(len(process.program) for process in times.pairs),
         processes=len(times.pairs),
+        drawing=sum(process.filling_ns for process in (*times.pairs, *times.apart)) / 1e9,
+        repeats=_describe_repeats(packed),
     )
     if request.partner is None:
         return measurement
@@ -344,6 +358,13 @@ def _say_figures(packed: PackedSet, device: RemoteDevice, times: _Times) -> Spee
     if not packed.convention.has_outside_clock and request.grade is MeasuringGrade.FULL:
         trusted = precise
     return say_ratio(measurement, request.partner.name, precise, trusted)
+
+
+def _describe_repeats(packed: PackedSet) -> str:
+    draws: int = packed.entry["draws"]
+    if packed.convention.is_disturbed:
+        return describe_repeats(packed.request.problem, draws)
+    return f"rows: inputs are mixed of {draws} draws by copies on the device"
 
 
 def _find_share(worker: DataWorker, packed: PackedSet, measurement: SpeedMeasurement) -> Any:

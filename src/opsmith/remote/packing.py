@@ -134,6 +134,7 @@ def _write_protocol(requests: Sequence[SpeedRequest]) -> dict[str, Any]:
         "pairs": protocol.pairs,
         "warm_ups": protocol.warm_ups,
         "turn_ns": protocol.turn_ns,
+        "controls": protocol.controls,
         "apart": any(asks_trusted(request) for request in requests),
         "checks": 2,
         "check_bytes": CHECK_BYTES,

@@ -212,7 +212,9 @@ def write_percent(share: Interval | None) -> str:
 def _describe_build(measurement: SpeedMeasurement) -> str:
     device = measurement.device_name or measurement.device
     counts = f"{measurement.pairs} pairs in {measurement.processes} processes" if measurement.pairs else ""
-    texts = (device, f"protocol {measurement.protocol}", counts, measurement.flags)
+    drawing = f"inputs drawn anew in {measurement.drawing:.2g} s" if measurement.drawing else ""
+    repeats = f"came again: {measurement.repeats}" if measurement.repeats else ""
+    texts = (device, f"protocol {measurement.protocol}", counts, drawing, repeats, measurement.flags)
     return ", ".join(text for text in texts if text)
 
 

@@ -44,7 +44,7 @@ class CallConvention:
     protocol: str  # as measurements name it: figures of different ones are not compared
     device: str  # the kind that they run on, as leases and measurements name it: cpu, cuda
     helpers: tuple[str, ...] = ()  # artefacts of a build that go there beside `program`
-    is_disturbed: bool = True  # bits of inputs are drawn anew for each call; False: inputs are mixed of draws alone
+    is_disturbed: bool = True  # entries of inputs are drawn anew for each call; False: parts of draws are copied
     has_outside_clock: bool = True  # processes are timed from outside too; False: no program reaches the calls' clock
     full_processes: int | None = None  # of the full grade; None: as many as here
     torch_device: str = ""  # where torch can time references beside programs, as it calls that; "": not there

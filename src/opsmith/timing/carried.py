@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from opsmith.timing.engine import PairProtocol, TimingFault
 from opsmith.timing.inputs import Recipe, SlotLayout
 
-FORMAT = 2  # of the manifest and the results
+FORMAT = 3  # of the manifest and the results
 RESULTS, MANIFEST = "results.json", "manifest.json"
 LARGEST_TEXT = 20_000  # characters of what a process printed that are kept
 
@@ -87,6 +87,7 @@ def read_protocol(asked: Record, program: Record) -> PairProtocol:
         asked["warm_ups"],
         prepared=asked["checks"],
         turn_ns=asked["turn_ns"],
+        controls=asked["controls"] if program["has_partner"] else 0,
     )
 
 

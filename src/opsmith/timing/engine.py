@@ -364,8 +364,8 @@ class _Readings:
 
 
 def plan_pairs(case: TimedCase, protocol: PairProtocol, call_ns: Mapping[Side, float]) -> PairPlan:
-    """As a protocol says, for programs as fast as these, by the clock outside of processes that are asked for no figure,
-    each side alone. `call_ns`: of sides that were timed before. Raises TimingFault."""
+    """As a protocol says, for programs as fast as these, by the clock outside of processes of each side alone, which
+    are asked for no figure. `call_ns`: of sides that were timed before. Raises TimingFault."""
     memory = min(SLOT_MEMORY, max(protocol.turn_bytes, case.stride) * 2)
     try:
         capacity = choose_slot_count(1.0, case.stride, memory)

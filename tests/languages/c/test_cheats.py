@@ -1,15 +1,20 @@
 """Cheats on a timer: each is a program in C that a naive driver would believe, and none has a claim here.
 
-As a script: python tests/languages/c/test_cheats.py > table.md
+They are fixtures, and the library of attacks' class `clocks`. As a script, which takes ten minutes:
+python tests/languages/c/test_cheats.py > experiments/clock-cheats.md
 """
 
 from __future__ import annotations
 
 import math
+import os
 import platform
 import re
+import secrets
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +22,7 @@ from pathlib import Path
 import pytest
 from targets.native.programs import needs_compiler
 
+import opsmith_lab
 from languages.c.fixture_programs import FIXTURES, load_c_task
 from languages.c.naive_timing import claim_ratio
 from opsmith.devices.describe import describe_device
@@ -27,13 +33,28 @@ from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_s
 from opsmith.measuring.record import PLAIN, Claim, MeasuringGrade, SpeedMeasurement
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import ArrayType
-from opsmith.records import Task, Verdict
+from opsmith.records import Stage, Task
 from opsmith.targets.c import C
 from opsmith.targets.native.signature import make_signature
 
 pytestmark = needs_compiler
 HEADER = re.compile(r"// cheat: (?P<words>.+); caught at (?P<stages>[A-Za-z ]+?)(?P<only> \(x86-64\))?\n")
+ATTACK = re.compile(
+    r"// problem: (?P<problem>\w+)\n// wrong: (?P<words>.+?)(?P<only> \(x86-64\))?\n// claim: (?P<claim>.+)\n"
+)
+ATTACKS = Path(opsmith_lab.__file__).parent / "attacks" / "c" / "clocks"
 TIMING = "timing"
+MOST_STEERED = 1.1  # a screen may be so far off on a busy machine
+ANYWHERE = [TIMING, *Stage.ORDER]
+HEAD = """# Cheats of the clock
+
+Each is a program in C that passes as right, or tries to, and would be believed to be faster than it is. *Usual loop*:
+what a driver says that calls the program and then its partner 300 times on the same arrays in one process, and divides
+the means. *Screen* and *full*: what is said here, at the sizes `small` beside the task's plain program; a ratio above
+1 is faster. Printed by `python tests/languages/c/test_cheats.py` on {device}, {when}.
+
+| cheat | what it does | usual loop | screen | full |
+|---|---|---|---|---|"""
 
 
 @dataclass(frozen=True)
@@ -47,19 +68,23 @@ class Cheat:
         return self.path.read_text("utf-8")
 
     @property
+    def header(self) -> re.Match[str]:
+        header = HEADER.match(self.source) or ATTACK.match(self.source)
+        assert header is not None, self.path
+        return header
+
+    @property
     def task(self) -> Task:
         problem, _, _ = self.path.stem.rpartition("__")
         return load_c_task(f"kernels/{problem or 'row_sum'}", False)
 
     @property
     def stages(self) -> list[str]:
-        header = HEADER.match(self.source)
-        assert header is not None, self.path
-        return header["stages"].split(" or ")
+        return self.header["stages"].split(" or ") if "stages" in self.header.groupdict() else ANYWHERE
 
     @property
     def runs_here(self) -> bool:
-        return platform.machine() == "x86_64" or "(x86-64)\n" not in self.source
+        return platform.machine() == "x86_64" or self.header["only"] is None
 
     def claim_naively(self, folder: Path) -> float:
         """By how much a naive driver takes it to be faster than the plain program, at a middle size."""
@@ -67,12 +92,12 @@ class Cheat:
         sizes = {**problem.base_sizes, **problem.bench["small"]}
         inputs = [_count_bytes(tensor.type, sizes) for tensor in problem.tensors]
         outputs = [_count_bytes(output.types[0], sizes) for output in problem.outputs]
-        rows = (inputs, outputs, [sizes[name] for name in problem.base_sizes])
+        rows = (inputs, outputs, [sizes[name] for name in problem.base_sizes], [*problem.scalars.values()])
         words = [",".join(map(str, row)) for row in rows]
         return claim_ratio(folder, make_signature(problem), self.task.impl or "", self.source, words)
 
 
-CHEATS = [Cheat(path) for path in sorted((FIXTURES / "cheats").glob("*.c"))]
+CHEATS = [Cheat(path) for folder in (FIXTURES / "cheats", ATTACKS) for path in sorted(folder.glob("*.c"))]
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +112,13 @@ def room() -> Iterator[TimingRoom]:
         yield shared
 
 
-def measure_cheat(pool: Pool, room: TimingRoom, cheat: Cheat) -> SpeedMeasurement:
+def measure_cheat(
+    pool: Pool, room: TimingRoom, cheat: Cheat, grade: MeasuringGrade = MeasuringGrade.FULL
+) -> SpeedMeasurement:
     task = cheat.task
     program, partner = TimedProgram(cheat.source, "program"), TimedProgram(task.impl or "", PLAIN)
     sets = choose_timed_sets(task, ["small"])
-    request = SpeedRequest(task, program, partner, sets, MeasuringGrade.FULL, describe_device(), None)
+    request = SpeedRequest(task, program, partner, sets, grade, describe_device(), None, secrets.randbits(40))
     (report,) = measure_program(room, pool.verify, request)
     return report.measurement
 
@@ -103,7 +130,7 @@ def is_caught(measurement: SpeedMeasurement) -> bool:
 
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.path.stem)
-def test_a_cheat_has_no_claim(pool: Pool, room: TimingRoom, cheat: Cheat) -> None:
+def test_a_cheat_has_no_claim_and_steers_no_search(pool: Pool, room: TimingRoom, cheat: Cheat) -> None:
     if not cheat.runs_here:
         pytest.skip("it is written for x86-64")
     verdict = pool.verify(cheat.task, cheat.source)
@@ -111,6 +138,8 @@ def test_a_cheat_has_no_claim(pool: Pool, room: TimingRoom, cheat: Cheat) -> Non
         assert verdict.stage.name in cheat.stages, verdict.message
         return
     assert TIMING in cheat.stages, "it passes its verdict"
+    screen = measure_cheat(pool, room, cheat, MeasuringGrade.SCREEN)
+    assert screen.ratio is None or screen.ratio.precise.low <= MOST_STEERED, screen
     measurement = measure_cheat(pool, room, cheat)
     assert is_caught(measurement), measurement
 
@@ -119,22 +148,36 @@ def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
     return BYTES_BY_DTYPE[type_.dtype] * math.prod(type_.shape_at(sizes))
 
 
-def write_row(cheat: Cheat, verdict: Verdict, measurement: SpeedMeasurement | None, claim: float) -> str:
-    said = verdict.message.splitlines()[0] if not verdict.passed else ""
-    if measurement is not None:
-        ratio = measurement.ratio
-        said = measurement.reason or (f"{ratio.precise}: {ratio.claim}" if ratio is not None else "")
-    stage = verdict.stage.name if not verdict.passed else TIMING
-    return f"| {cheat.path.stem} | {claim:.1f} | {stage} | {said[:150].replace('|', '/')} |"
+def describe_figure(measurement: SpeedMeasurement) -> str:
+    ratio = measurement.ratio
+    if ratio is None:
+        return f"no figure: {measurement.reason.partition('; given')[0]}"
+    return f"{ratio.precise}" + (f": {ratio.claim.value}" if ratio.claim is not None else "")
+
+
+def write_row(pool: Pool, room: TimingRoom, cheat: Cheat, folder: Path) -> str:
+    """A line of the table."""
+    verdict = pool.verify(cheat.task, cheat.source)
+    said = ["not measured"] * 2
+    if verdict.passed:
+        said = [describe_figure(measure_cheat(pool, room, cheat, grade)) for grade in MeasuringGrade]
+    else:
+        said[0] = f"refused at {verdict.stage.name}"
+    try:
+        claim = f"{cheat.claim_naively(folder):.1f}"
+    except subprocess.SubprocessError:
+        claim = "it crashes"
+    cells = (cheat.path.stem, cheat.header["words"], claim, *said)
+    return "| " + " | ".join(cell.replace("|", "/")[:230] for cell in cells) + " |"
 
 
 def print_table() -> None:
-    print("| cheat | naive claim | caught at | what is said |\n|---|---|---|---|", flush=True)
+    device = describe_device()
+    words = f"{device.name}, {device.usable_cores} cores, load {os.getloadavg()[0]:.0f}"
+    print(HEAD.format(device=words, when=time.strftime("%Y-%m-%d")), flush=True)
     with Pool(1, trial_deadline=5.0) as pool, TimingRoom() as room, tempfile.TemporaryDirectory() as folder:
         for cheat in CHEATS:
-            verdict = pool.verify(cheat.task, cheat.source)
-            measurement = measure_cheat(pool, room, cheat) if verdict.passed else None
-            print(write_row(cheat, verdict, measurement, cheat.claim_naively(Path(folder))), flush=True)
+            print(write_row(pool, room, cheat, Path(folder)), flush=True)
 
 
 if __name__ == "__main__":

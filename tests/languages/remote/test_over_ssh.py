@@ -51,7 +51,7 @@ def test_what_is_measured_there_comes_back_with_that_machines_name(
     reports = [report for _, report in merge_results(room, pack, read_results(received.write_all(), pack))]
     assert [report.measurement.reason for report in reports] == ["", ""]
     assert {report.measurement.device for report in reports} == {describe_device().digest}  # the same processor
-    assert {report.measurement.protocol for report in reports} == {"remote-pairs/1"}
+    assert {report.measurement.protocol for report in reports} == {"remote-pairs/2"}
     for report in reports:
         assert report.measurement.ratio is not None
         assert 0.5 < report.measurement.ratio.precise.value < 2  # equal programs

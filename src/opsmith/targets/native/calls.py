@@ -314,7 +314,8 @@ def describe_devices() -> dict[str, Any]:
 
 def write_times(times: PairTimes) -> dict[str, Any]:
     """Those of one process as JSON."""
-    return {"program": list(times.program), "partner": list(times.partner), "error": times.error}
+    figures = {"error": times.error, "filling_ns": times.filling_ns}
+    return {"program": list(times.program), "partner": list(times.partner), **figures}
 
 
 def explain_misfit(needs: Record) -> str:

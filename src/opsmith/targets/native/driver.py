@@ -63,8 +63,8 @@ void {ADD}(char *target, const char *a, const char *b, double weight_a, double w
 void {CHOOSE}(char *target, const char *a, const char *b, const char *choice, const char *bits, int64_t size) {{
   for (int64_t i = 0; i < size; i++) target[i] = a[i] ^ ((a[i] ^ b[i]) & choice[i]) ^ bits[i];
 }}
-void {REORDER}(char *target, const char *a, const char *b, const int32_t *order, const int32_t *steps, int64_t step_count,
-               int64_t rows, int64_t columns, int64_t width, uint64_t seed) {{
+void {REORDER}(char *target, const char *a, const char *b, const int32_t *order, const int32_t *steps,
+               int64_t step_count, int64_t rows, int64_t columns, int64_t width, uint64_t seed) {{
   for (int64_t row = 0; row < rows; row++) {{
     uint64_t state = opsmith_scatter(opsmith_scatter(0, seed), row), which = opsmith_scatter(state, 2);
     uint64_t place = opsmith_scatter(state, 0) % columns, step = steps[opsmith_scatter(state, 1) % step_count];

@@ -39,7 +39,7 @@ from opsmith.targets.native.variants import BARE, Variant, choose_variants
 from opsmith.targets.programs import Build, CallConvention, CarriedBuild, DeployedEnd, StandaloneProgram
 from opsmith.targets.trial import Checked
 
-CONVENTION = CallConvention(calls.__name__, "remote-pairs/1", CPU, (DRIVER, MIXER))
+CONVENTION = CallConvention(calls.__name__, "remote-pairs/2", CPU, (DRIVER, MIXER))
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
 
