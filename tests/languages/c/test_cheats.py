@@ -151,7 +151,7 @@ def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
 def describe_figure(measurement: SpeedMeasurement) -> str:
     ratio = measurement.ratio
     if ratio is None:
-        return f"no figure: {measurement.reason.partition('; given')[0]}"
+        return f"no figure: {measurement.reason.partition(': DATA')[0]}"
     return f"{ratio.precise}" + (f": {ratio.claim.value}" if ratio.claim is not None else "")
 
 
