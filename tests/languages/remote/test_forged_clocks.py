@@ -1,4 +1,4 @@
-"""Programs that forge the clock of their process: over a pack, too, they have no figure."""
+"""Programs that forge the clock of their process, or slow their partner there: over a pack, too, they have no figure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from targets.native.programs import needs_compiler
 
+import opsmith_lab
 from languages.c.fixture_programs import FIXTURES
 from languages.remote.requests import make_request
 from languages.remote.test_carried_by_hand import merge_all, run_runner
@@ -16,6 +17,7 @@ from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.remote.packing import pack_requests, write_pack
 
+ATTACKS = Path(opsmith_lab.__file__).parent / "attacks" / "c" / "clocks"
 pytestmark = [
     needs_compiler,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="they are written for x86-64"),
@@ -35,3 +37,25 @@ def test_a_forged_clock_is_contradicted_by_ours_on_the_other_machine(
     assert report.measurement.time is None
     assert report.measurement.ratio is None
     assert "the clock outside it" in report.measurement.reason
+
+
+@pytest.mark.parametrize(
+    ("attack", "words"),
+    [
+        ("patched_partner", "beside the program the partner takes"),
+        ("spins_for_the_partner", "beside the program the partner takes"),  # a thread, which nothing forbids there
+        ("answers_ahead", "the clock outside it"),
+        ("forged_by_a_quarter", "what the clock of its process says"),
+    ],
+)
+def test_a_partner_is_known_from_a_process_without_the_program_there_too(
+    pool: Pool, room: TimingRoom, tmp_path: Path, attack: str, words: str
+) -> None:
+    source = (ATTACKS / f"row_sum__{attack}.c").read_text("utf-8")
+    request = make_request("row_sum", ["small"], source, MeasuringGrade.SCREEN)
+    pack = pack_requests(room, pool.verify, [request])
+    write_pack(pack, tmp_path, "", "")
+    assert run_runner(tmp_path).returncode == 0
+    (report,) = merge_all(room, pack, tmp_path)
+    assert report.measurement.ratio is None
+    assert words in report.measurement.reason
