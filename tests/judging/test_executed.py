@@ -209,7 +209,9 @@ def test_no_process_is_left_behind(pool):
     pool.verify(TASK, RIGHT)
     nursery = pool._nursery._process.pid
     left = Path(f"/proc/{nursery}/task/{nursery}/children").read_text().split()
-    assert {int(pid) for pid in left} == {worker.pid for _, worker in pool._idle._workers}
+    seats = {seat.pid for seat in pool._nursery._seats}
+    assert {int(pid) for pid in left} == {worker.pid for _, worker in pool._idle._workers} | seats
+    assert not any(Path(f"/proc/{seat}/task/{seat}/children").read_text() for seat in seats)
 
 
 class Unstartable(type(TINY_PYTHON)):

@@ -11,7 +11,8 @@ from typing import Protocol
 from opsmith.judging.candidate import BROKEN, ERROR, LONGEST_ERROR, OUTPUTS, READY, SIZE
 from opsmith.judging.limits import Limits
 from opsmith.records import Boundary, Diagnostic, Task, printable
-from opsmith.running.arena import Buffer, opened_files
+from opsmith.running.arena import CAPACITY, Buffer, opened_files
+from opsmith.running.cgroups import MEMORY, PROCESSES, GroupLimits
 from opsmith.running.nursery import Nursery, Process
 from opsmith.running.sandbox import Sandbox
 from opsmith.running.watch import count_threads
@@ -21,6 +22,7 @@ _LARGEST_ANSWER = len(BROKEN) + 4 * LONGEST_ERROR  # bytes: a character has at m
 _CRASHED = "a process that was killed by"  # how findings on signals begin
 _WATCH_S = 0.02  # between two looks at the threads of a program that has some
 _FREE_THREADS, _TEAMS = 32, 8  # threads beyond, and of, what a build asks for: regions may be nested
+_SEAT_BYTES = 64 << 20  # for the process that it is forked from
 _START_S = 30.0  # for importing the target
 
 
@@ -64,6 +66,16 @@ class NotRunError(NotStartedError):
         self.finding = Diagnostic("SANDBOX", f"commands of target {target}", reason, "commands that can be run")
 
 
+class ShortageError(NotStartedError):
+    """A candidate's process was ended for memory that others had taken: not the candidate's doing either."""
+
+    def __init__(self) -> None:
+        given = "one that was killed while its own memory was within its limit: there was none left"
+        super().__init__("", given)
+        remedy = "make room, or judge fewer at once"
+        self.finding = Diagnostic("SANDBOX", "the candidate's process", given, "memory for it", remedy)
+
+
 class _TooManyThreadsError(Exception):
     """A program that has threads has far more than were asked for."""
 
@@ -86,16 +98,31 @@ class CandidateProcess:
             answer = self._receive_answer(end)
         except TimeoutError:
             return self.limits.refuse_late(trial, end == self.end)
-        except _TooManyThreadsError as error:
-            return _refuse_run(trial, str(error), f"the task asks for {self.threads}")
+        except _TooManyThreadsError:
+            return self._refuse_team(trial)
         except ValueError as error:
             return _refuse_run(trial, str(error), "leave the descriptors alone, return the outputs")
         except (OSError, EOFError):
-            return _refuse_run(trial, f"a process that {self.nursery.kill(self.process)}", "look for what ends it")
+            return self._refuse_end(trial, self.nursery.kill(self.process))
         return self._read_answer(trial, answer)
 
     def close(self) -> None:
         self.nursery.kill(self.process)
+
+    def _refuse_end(self, trial: str, ended: str) -> Diagnostic:
+        """The finding against a process that has ended. Raises ShortageError."""
+        if self.process.is_shortage:
+            raise ShortageError
+        if self.process.excess == MEMORY and self.process.seat is not None:
+            given = self.process.seat.group.limits.describe_excess(MEMORY)
+            return _refuse_run(trial, f"more than {given}", "use less memory")
+        if self.process.excess == PROCESSES and self.threads > 1:
+            return self._refuse_team(trial)
+        return _refuse_run(trial, f"a process that {ended}", "look for what ends it")
+
+    def _refuse_team(self, trial: str) -> Diagnostic:
+        given = f"more than {_most_threads(self.threads)} threads"
+        return _refuse_run(trial, given, f"the task asks for {self.threads}")
 
     def _receive_answer(self, end: float) -> bytes:
         """Its answer. Raises _TooManyThreadsError too: their number is nothing that the kernel limits for root."""
@@ -108,10 +135,9 @@ class CandidateProcess:
         return answer
 
     def _refuse_threads(self) -> None:
-        limit = _FREE_THREADS + _TEAMS * self.threads
-        if count_threads(self.process.pid) > limit:
+        if count_threads(self.process.pid) > _most_threads(self.threads):
             self.nursery.kill(self.process)
-            raise _TooManyThreadsError(f"more than {limit} threads")
+            raise _TooManyThreadsError
 
     def _read_answer(self, trial: str, answer: bytes) -> Buffer | Diagnostic:
         if answer.startswith(ERROR):
@@ -130,7 +156,7 @@ def start_process(launcher: Launcher, task: Task, source: str, build: Build | No
     artefacts: Mapping[str, bytes] = build.artefacts if build is not None else {}
     threads = build.threads if build is not None else 1
     with opened_files(artefacts) as fds:
-        process = launcher.nursery.fork_candidate(launcher.sandbox, language, fds)
+        process = launcher.nursery.fork_candidate(launcher.sandbox, language, fds, _limit_together(launcher, threads))
     begin = time.monotonic()
     request = {"target": task.target, "source": source, "artefacts": list(artefacts), "threads": threads}
     try:
@@ -144,6 +170,16 @@ def start_process(launcher: Launcher, task: Task, source: str, build: Build | No
     process.is_confined = True
     end = time.monotonic() + launcher.limits.candidate
     return CandidateProcess(launcher.nursery, process, launcher.limits, end, threads)
+
+
+def _most_threads(threads: int) -> int:
+    return _FREE_THREADS + _TEAMS * threads
+
+
+def _limit_together(launcher: Launcher, threads: int) -> GroupLimits:
+    """What its group may use: the nursery's seat is in it too, and one thread more than we refuse."""
+    memory = launcher.sandbox.memory + CAPACITY + _SEAT_BYTES
+    return GroupLimits(memory, 2 + _most_threads(threads), threads + 0.5 if threads > 1 else None, threads)
 
 
 def is_crash(finding: Diagnostic) -> bool:

@@ -37,6 +37,7 @@ from opsmith.judging.plans import PlanAnswer, read_plans
 from opsmith.judging.trust import is_bundled
 from opsmith.judging.verifier import leave_unjudged
 from opsmith.records import Boundary, Diagnostic, Level, Scrutiny, Task, Verdict, to_json
+from opsmith.running.cgroups import GroupLimits
 from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
 from opsmith.running.turnstile import use_device
@@ -49,6 +50,7 @@ _Question = tuple[str, Level, str | None]  # digest of a task, and how hard its 
 
 BATCH = 64  # programs that one worker judges together
 MOST_JUDGED = 1000  # candidates, for one audit of a target's own
+_NURSERY_BYTES = 2 << 30  # for what workers share, and what those without work keep
 WAITING = 32  # workers without work that are kept, each with the data of its task
 _KINDS = {"worker": "opsmith.judging.worker:serve_requests", "candidate": "opsmith.judging.candidate:serve_candidate"}
 WITH_TORCH = Services("opsmith.running.preload:load_torch", "opsmith.judging.preload:load_language", _KINDS)
@@ -82,7 +84,8 @@ class Pool:
         self._limits = Limits(deadline, trial_deadline)
         self._trust_tasks = trust_tasks
         self._sandbox = sandbox or Sandbox()
-        self._nursery = Nursery(WITH_TORCH)
+        self.workers = workers or os.cpu_count() or 1
+        self._nursery = Nursery(WITH_TORCH, _limit_workers(self._sandbox, self.workers))
         self._light_nursery = Nursery(WITHOUT_TORCH)  # of candidates whose artefacts are loaded
         self._idle = _Idle()
         self._under_way = WorkUnderWay()
@@ -91,7 +94,6 @@ class Pool:
         self._alone = threading.Lock()
         self._closing = threading.Event()
         self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
-        self.workers = workers or os.cpu_count() or 1
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="opsmith.verification")
 
     def with_secret(self, secret: str) -> Pool:
@@ -445,6 +447,12 @@ class _Idle:
         with self._lock:
             workers, self._workers = self._workers, []
             return [worker for _, worker in workers]
+
+
+def _limit_workers(sandbox: Sandbox, workers: int) -> GroupLimits:
+    """What the workers of a pool may use together, those without work among them: as many as work at once."""
+    cores = workers + 1 if workers + 1 < (os.cpu_count() or 1) else None
+    return GroupLimits(_NURSERY_BYTES + workers * sandbox.memory, None, cores, workers)
 
 
 class _WorkerLostError(Exception):

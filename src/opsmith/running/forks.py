@@ -1,10 +1,12 @@
 """A nursery's process: it imports what its forks need once, and forks workers or candidates' processes from that.
 
-`python -m opsmith.running.forks FD SERVICES` answers requests on the control socket FD; SERVICES is JSON of `Services`.
-Its first message says what this system lacks for isolation. A request that carries descriptors forks a process which
-serves them (a socket, an arena, and what its kind gets beside; the answer is its process id); one that names a process
-id kills that process (the answer is its wait status). The nursery runs nobody's code but ours and never holds a task.
-When the parent is gone it kills its children and ends.
+`python -m opsmith.running.forks FD SERVICES [ENTRY...]` answers requests on the control socket FD; SERVICES is JSON of
+`Services`, and each ENTRY enters a group of processes (`cgroups`). Its first message says what this system lacks for
+isolation. A request that carries descriptors forks a process which serves them (a socket, an arena, and what its kind
+gets beside; the answer is its process id); one that names a process id kills that process (the answer is its wait
+status). A *seat* is a fork that answers requests itself, on its own socket, from within a group: what it forks is in
+that group from the first moment, and nothing has to be moved. The nursery runs nobody's code but ours and never holds a
+task. When the parent is gone it kills its children and ends.
 
 Why not `multiprocessing`'s forkserver: its children import the caller's main script again, which breaks scripts and
 notebooks that have no `if __name__ == "__main__"`, and its requests are pickles.
@@ -26,11 +28,12 @@ from functools import cache, partial
 from typing import Any
 
 from opsmith.by_name import import_by_name
-from opsmith.running import seccomp
+from opsmith.running import cgroups, seccomp
 from opsmith.running.channel import NUMBER, UNCONFINED, write_frame
 from opsmith.running.sandbox import Sandbox, confine_worker, missing, readable_by_workers
 
 LARGEST_REQUEST = 4096  # bytes; one is sent and received at once
+SEAT = "seat"  # the kind that is a nursery itself
 MOST_DESCRIPTORS = 64  # of one request
 
 Serve = Callable[[Sequence[int], Sandbox], None]  # its socket, its arena, and more
@@ -45,9 +48,13 @@ class _Functions:
 
 
 def serve_nursery(control: socket.socket, services: Mapping[str, Any]) -> None:
-    """Fork and kill on request until the parent closes its end."""
+    """Say what is missing, then fork and kill on request until the parent closes its end."""
     functions = _load_services(services)
     write_frame(control.fileno(), _probe_isolation().encode())
+    _serve_forks(control, functions)
+
+
+def _serve_forks(control: socket.socket, functions: _Functions) -> None:
     children: set[int] = set()
     while True:
         message, fds, _, _ = socket.recv_fds(control, LARGEST_REQUEST, MOST_DESCRIPTORS)
@@ -106,6 +113,11 @@ def _fork_child(request: dict[str, Any], functions: _Functions, fds: Sequence[in
         status = UNCONFINED
         try:
             _isolate_from_siblings(fds)
+            if request["fork"] == SEAT:
+                cgroups.enter_groups(request["entries"])
+                _serve_forks(socket.socket(fileno=fds[0]), functions)
+                os._exit(0)
+            seccomp.prefer_ending()
             functions.kinds[request["fork"]](fds, Sandbox(**request["sandbox"]))
             status = 0
         finally:
@@ -146,5 +158,6 @@ def _end_child(pid: int) -> None:
 
 
 if __name__ == "__main__":
+    cgroups.enter_groups(sys.argv[3:])
     serve_nursery(socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2]))
     os._exit(0)  # who closed it waits: to take torch down piece by piece costs half a second of processor time

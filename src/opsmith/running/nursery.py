@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -19,7 +20,9 @@ from opsmith.environment import worker_environment
 from opsmith.errors import VerifierError
 from opsmith.records import Task, to_json
 from opsmith.running.arena import Arena, open_arena
+from opsmith.running.cgroups import Group, GroupLimits, give_back, take_group
 from opsmith.running.channel import NUMBER, UNCONFINED, Channel
+from opsmith.running.forks import SEAT
 from opsmith.running.sandbox import Sandbox
 
 _LARGEST_ANSWER = 1 << 26  # bytes; a longer one is no verdict
@@ -42,6 +45,26 @@ class Services:
     kinds: Mapping[str, str]  # kind of process -> what serves its descriptors
 
 
+@dataclass(eq=False)
+class Seat:
+    """A fork of a nursery that forks processes itself, one at a time, within a group of its own."""
+
+    pid: int
+    control: socket.socket
+    group: Group
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def send_request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> int | None:
+        """One exchange with it; None when it is dead."""
+        return _exchange(self.control, request, fds)
+
+    def prepare(self, limits: GroupLimits) -> None:
+        """Nothing of what was is counted any more. Raises OSError."""
+        if limits != self.group.limits:
+            self.group.set_limits(limits)
+        self.group.mark_begin()
+
+
 @dataclass
 class Process:
     """Our end of one process of foreign code."""
@@ -52,6 +75,9 @@ class Process:
     ended: str = ""  # how; "": it was not killed yet
     is_confined: bool = False  # it has said so
     is_released: bool = False  # what we share with it is let go of
+    seat: Seat | None = None  # where it was forked; None: by the nursery itself
+    excess: str = ""  # once it has ended: the limit of its group that it met (`Group.find_excess`)
+    is_shortage: bool = False  # it was ended for memory that others had taken
 
     def release_shared(self) -> None:
         """Let go of what we share with it."""
@@ -96,10 +122,17 @@ class Worker(Process):
 
 
 class Nursery:
-    """Our end of a nursery process; started at the first fork, and again should it die."""
+    """Our end of a nursery process; started at the first fork, and again should it die.
 
-    def __init__(self, services: Services) -> None:
+    `together`: what all its processes may use that are in no group of their own; None: each has its own limits alone.
+    """
+
+    def __init__(self, services: Services, together: GroupLimits | None = None) -> None:
         self._services = json.dumps(asdict(services))
+        self._together = together
+        self._group: Group | None = None
+        self._seats: list[Seat] = []  # all of this nursery's
+        self._free: list[Seat] = []  # those that nobody sits on
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -125,9 +158,15 @@ class Nursery:
         started."""
         return Worker(*self._fork_process("worker", sandbox, language))
 
-    def fork_candidate(self, sandbox: Sandbox, language: str, fds: Sequence[int] = ()) -> Process:
-        """A new process for a candidate's program, which gets `fds` as well. Raises VerifierError like the other."""
-        return Process(*self._fork_process("candidate", sandbox, language, fds))
+    def fork_candidate(
+        self, sandbox: Sandbox, language: str, fds: Sequence[int] = (), together: GroupLimits | None = None
+    ) -> Process:
+        """A new process for a candidate's program, which gets `fds` as well. Raises VerifierError like the other.
+
+        `together`: limits of the group that it is in, where one can be made.
+        """
+        seat = self._take_seat(language, together) if together is not None else None
+        return Process(*self._fork_process("candidate", sandbox, language, fds, seat), seat=seat)
 
     def kill(self, process: Process) -> str:
         """Kill and reap; says how it had ended. A second call does nothing: the id may be another's by then."""
@@ -139,10 +178,18 @@ class Nursery:
 
     def end_process(self, process: Process) -> None:
         """Kill and reap one that another thread waits for: it reads that there is no answer, and lets go by `kill`."""
-        with self._lock:
-            if not process.ended:
+        seat = process.seat
+        with self._lock if seat is None else seat.lock:
+            if process.ended:
+                return
+            if seat is not None:
+                status = seat.send_request({"kill": process.pid})
+                process.excess, process.is_shortage = seat.group.find_excess(), seat.group.was_shortage()
+            else:
                 status = self._send_request({"kill": process.pid}) if self._control else None
-                process.ended = _describe_end(status or 0, process.is_confined)
+            process.ended = _describe_end(status or 0, process.is_confined)
+        if seat is not None:
+            self._leave_seat(seat, status is not None)
 
     def close(self) -> None:
         with self._lock:
@@ -150,18 +197,22 @@ class Nursery:
             self._stop_nursery()
 
     def _fork_process(
-        self, kind: str, sandbox: Sandbox, language: str, fds: Sequence[int] = ()
+        self, kind: str, sandbox: Sandbox, language: str, fds: Sequence[int] = (), seat: Seat | None = None
     ) -> tuple[int, Channel, Arena]:
         ours, theirs = socket.socketpair()
         shared = open_arena()
         arena = Arena(os.dup(shared))
         request = {"fork": kind, "sandbox": asdict(sandbox), "language": language}
         try:
-            with theirs, self._lock:
-                passed = [theirs.fileno(), shared, *fds]
-                pid = self._send_request(request, passed)
-                if pid is None:  # it has died: one new one
+            passed = [theirs.fileno(), shared, *fds]
+            if seat is not None:
+                with theirs, seat.lock:
+                    pid = seat.send_request(request, passed)
+            else:
+                with theirs, self._lock:
                     pid = self._send_request(request, passed)
+                    if pid is None:  # it has died: one new one
+                        pid = self._send_request(request, passed)
             if pid is None:
                 raise VerifierError("verifier: the process that starts workers died twice; is there memory left?")
             return pid, Channel(ours), arena
@@ -170,21 +221,51 @@ class Nursery:
 
     def _send_request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> int | None:
         """One exchange with the nursery; None when it is dead."""
-        control = self._await_nursery()
-        try:
-            socket.send_fds(control, [json.dumps(request).encode()], fds)
-            answer: int = NUMBER.unpack(control.recv(NUMBER.size))[0]
-        except (OSError, struct.error):
+        answer = _exchange(self._await_nursery(), request, fds)
+        if answer is None:
             self._stop_nursery()
-            return None
         return answer
+
+    def _take_seat(self, language: str, limits: GroupLimits) -> Seat | None:
+        """One that nobody sits on; None: no group can be made, or entered."""
+        with self._lock:
+            while self._free:
+                seat = self._free.pop()
+                with contextlib.suppress(OSError):
+                    seat.prepare(limits)
+                    return seat
+            self._await_nursery()
+            group = take_group(limits)
+            if group is None:
+                return None
+            ours, theirs = socket.socketpair()
+            request = {"fork": SEAT, "entries": group.entries, "language": language}
+            with theirs:
+                pid = self._send_request(request, [theirs.fileno()])
+            if pid is None:
+                ours.close()
+                give_back(group)
+                return None
+            self._seats.append(Seat(pid, ours, group))
+            return self._seats[-1]
+
+    def _leave_seat(self, seat: Seat, is_alive: bool) -> None:
+        with self._lock:
+            if is_alive and seat in self._seats:
+                self._free.append(seat)
+            elif seat in self._seats:
+                self._seats.remove(seat)
+                self._send_request({"kill": seat.pid})
+                _close_seat(seat)
 
     def _spawn_nursery(self) -> socket.socket:
         if self._closed:
             raise VerifierError("verifier: the pool of workers is closed")
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = _start_process(theirs.fileno(), self._services)
+            self._group = take_group(self._together) if self._together is not None else None
+            entries = self._group.entries if self._group is not None else ()
+            self._process = _start_process(theirs.fileno(), self._services, entries)
         self._control, self._is_ready = ours, False
         return ours
 
@@ -220,7 +301,27 @@ class Nursery:
             if not self._is_ready:  # it has no children yet, and would import to the end before it looks up
                 self._process.kill()
             self._process.communicate()
-        self._control = self._process = None
+        for seat in self._seats:
+            _close_seat(seat)
+        if self._group is not None:
+            give_back(self._group)
+        self._control = self._process = self._group = None
+        self._seats, self._free = [], []
+
+
+def _close_seat(seat: Seat) -> None:
+    seat.control.close()
+    give_back(seat.group)
+
+
+def _exchange(control: socket.socket, request: dict[str, Any], fds: Sequence[int]) -> int | None:
+    """The answer to a request; None: nobody is there any more."""
+    try:
+        socket.send_fds(control, [json.dumps(request).encode()], fds)
+        answer: int = NUMBER.unpack(control.recv(NUMBER.size))[0]
+    except (OSError, struct.error):
+        return None
+    return answer
 
 
 def _describe_end(status: int, is_confined: bool) -> str:
@@ -238,10 +339,10 @@ def _name_signal(number: int) -> str:
         return f"signal {number}"
 
 
-def _start_process(control: int, services: str) -> subprocess.Popen[bytes]:
+def _start_process(control: int, services: str, entries: Sequence[str]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "opsmith.running.forks", str(control), services],
+            [sys.executable, "-P", "-m", "opsmith.running.forks", str(control), services, *entries],
             env=worker_environment() | _OURS,
             pass_fds=[control],
             stdin=subprocess.DEVNULL,
