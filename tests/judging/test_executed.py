@@ -13,9 +13,12 @@ from failing_target import PLACE
 from harmful import SMALL, needs_isolation, saying, tiny_python
 from tiny_target import TINY_PYTHON
 
+from opsmith.judging import execution
 from opsmith.judging.pool import Pool
 from opsmith.records import Boundary, Outcome, Stage
+from opsmith.running import cgroups
 from opsmith.running.arena import CAPACITY
+from opsmith.running.cgroups import GroupLimits
 
 pytestmark = needs_isolation
 
@@ -276,3 +279,36 @@ def test_outputs_that_are_too_large_are_the_candidates_fault(pool):
 def test_a_worker_has_loaded_no_language_but_its_tasks(pool):
     code = "import sys\nfound = {n.split('.')[2] for n in sys.modules if n.startswith('opsmith.targets.')} & {'step', 'c', 'command'}"
     assert "found {'step'}" in pool.verify(saying(code), "return E0").message
+
+
+@pytest.fixture
+def small_group(monkeypatch):
+    """Processes of candidates share 96 MiB, less than each may map."""
+    if not cgroups.find_hierarchies():
+        pytest.skip("no groups of processes can be made here")
+    monkeypatch.setattr(execution, "_limit_together", lambda launcher, threads: GroupLimits(memory=96 << 20))
+
+
+HUNGRY = "def solve(x):\n    return len(bytearray(256 << 20))\n"
+
+
+def test_a_candidate_that_takes_more_than_its_group_may_is_refused_with_that_limit(pool, small_group):
+    for _ in range(2):
+        verdict = pool.verify(TASK, HUNGRY)
+        assert refused(verdict)
+        assert "more than 100663296 bytes of memory in all its processes together" in verdict.message
+        assert pool.verify(TASK, RIGHT).passed
+
+
+def test_a_candidate_killed_for_memory_that_others_took_is_left_unjudged(pool, small_group, monkeypatch):
+    count = cgroups.Group._count_events
+    monkeypatch.setattr(cgroups.Group, "_count_events", lambda group: {**count(group), "memory met": 0})
+    verdict = pool.verify(TASK, HUNGRY)
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.SANDBOX)
+    assert "its own memory was within its limit" in verdict.message
+
+
+def test_without_groups_candidates_are_judged_as_with_them(pool, monkeypatch):
+    monkeypatch.setattr(pool._nursery, "_take_seat", lambda language, limits: None)
+    assert pool.verify(TASK, RIGHT).passed
+    assert refused(pool.verify(TASK, "import os\ndef solve(x):\n    os.kill(os.getpid(), 9)\n"))
