@@ -46,7 +46,7 @@ class Services:
 
 
 @dataclass(eq=False)
-class Seat:
+class ForkSeat:
     """A fork of a nursery that forks processes itself, one at a time, within a group of its own."""
 
     pid: int
@@ -75,7 +75,7 @@ class Process:
     ended: str = ""  # how; "": it was not killed yet
     is_confined: bool = False  # it has said so
     is_released: bool = False  # what we share with it is let go of
-    seat: Seat | None = None  # where it was forked; None: by the nursery itself
+    seat: ForkSeat | None = None  # where it was forked; None: by the nursery itself
     excess: str = ""  # once it has ended: the limit of its group that it met (`Group.find_excess`)
     is_shortage: bool = False  # it was ended for memory that others had taken
 
@@ -131,8 +131,8 @@ class Nursery:
         self._services = json.dumps(asdict(services))
         self._together = together
         self._group: Group | None = None
-        self._seats: list[Seat] = []  # all of this nursery's
-        self._free: list[Seat] = []  # those that nobody sits on
+        self._seats: list[ForkSeat] = []  # all of this nursery's
+        self._free: list[ForkSeat] = []  # those that nobody sits on
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -197,7 +197,7 @@ class Nursery:
             self._stop_nursery()
 
     def _fork_process(
-        self, kind: str, sandbox: Sandbox, language: str, fds: Sequence[int] = (), seat: Seat | None = None
+        self, kind: str, sandbox: Sandbox, language: str, fds: Sequence[int] = (), seat: ForkSeat | None = None
     ) -> tuple[int, Channel, Arena]:
         ours, theirs = socket.socketpair()
         shared = open_arena()
@@ -226,7 +226,7 @@ class Nursery:
             self._stop_nursery()
         return answer
 
-    def _take_seat(self, language: str, limits: GroupLimits) -> Seat | None:
+    def _take_seat(self, language: str, limits: GroupLimits) -> ForkSeat | None:
         """One that nobody sits on; None: no group can be made, or entered."""
         with self._lock:
             while self._free:
@@ -246,10 +246,10 @@ class Nursery:
                 ours.close()
                 give_back(group)
                 return None
-            self._seats.append(Seat(pid, ours, group))
+            self._seats.append(ForkSeat(pid, ours, group))
             return self._seats[-1]
 
-    def _leave_seat(self, seat: Seat, is_alive: bool) -> None:
+    def _leave_seat(self, seat: ForkSeat, is_alive: bool) -> None:
         with self._lock:
             if is_alive and seat in self._seats:
                 self._free.append(seat)
@@ -309,7 +309,7 @@ class Nursery:
         self._seats, self._free = [], []
 
 
-def _close_seat(seat: Seat) -> None:
+def _close_seat(seat: ForkSeat) -> None:
     seat.control.close()
     give_back(seat.group)
 
