@@ -119,7 +119,10 @@ class SQLite:
     def explain_error(self, error: Exception) -> StoreError:
         cause = _name_cause(error)
         if _tells_damage(cause):
-            return damage_error(self.name, cause, "a whole store")
+            if not _may_be_whole(self.name):
+                return damage_error(self.name, cause, "a whole store")
+            self.engine.dispose()  # connections that have read wrongly
+            cause = "disk I/O error: what was read is not what is there"
         return explain_cause(self.name, cause, _REMEDIES)
 
     def close(self) -> None:
@@ -168,6 +171,17 @@ def _read_stated_size(file: Path) -> int:
         if head.startswith(_MAGIC):
             return int.from_bytes(head[28:32]) * (65536 if page == 1 else page) if head[24:28] == head[92:96] else 100
     return 0
+
+
+def _may_be_whole(name: str) -> bool:
+    """Whether a file that seems damaged is not, or cannot be read now. After an error of the disk a connection may
+    believe what it could not read: one that knows nothing yet is asked."""
+    try:
+        with contextlib.closing(sqlite3.connect(name, timeout=WAIT_S)) as connection:
+            lines = connection.execute("PRAGMA quick_check(1)").fetchall()
+    except sqlite3.Error as error:
+        return not _tells_damage(str(error)) and "not a database" not in str(error)
+    return lines == [("ok",)]
 
 
 def _has_log(name: str) -> bool:
