@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import atexit
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from opsmith.judging import verifier
 from opsmith.judging.judge import Solution, import_experiences
 from opsmith.judging.pool import Pool
-from opsmith.records import Experience, Task, Verdict
+from opsmith.records import Experience, Level, Task, Verdict
 from opsmith.suites import adapt_task, load_task, load_tasks
 
 if TYPE_CHECKING:
@@ -28,22 +28,24 @@ if TYPE_CHECKING:
 __all__ = ["default_pool", "improve", "load_task", "verify", "verify_many", "verify_reply"]
 
 
-def verify(task: Task, source: str, *, trust_tasks: bool = False) -> Verdict:
+def verify(task: Task, source: str, *, level: Level = Level.FULL, trust_tasks: bool = False) -> Verdict:
     """The verdict on one program. Raises UsageError where nothing isolates code of a task that is not bundled.
 
-    `trust_tasks`: run it all the same.
+    `level`: how much is tried that the task does not state; `trust_tasks`: run it all the same.
     """
-    return default_pool(trust_tasks).verify(task, source)
+    return default_pool(trust_tasks).verify(task, source, level)
 
 
-def verify_reply(task: Task, reply: str, *, trust_tasks: bool = False) -> Verdict:
+def verify_reply(task: Task, reply: str, *, level: Level = Level.FULL, trust_tasks: bool = False) -> Verdict:
     """The verdict on the program in a model's whole reply; see `verify`."""
-    return verifier.verify_reply(task, reply, default_pool(trust_tasks).verify)
+    return verifier.verify_reply(task, reply, partial(default_pool(trust_tasks).verify, level=level))
 
 
-def verify_many(task: Task, sources: Sequence[str], *, trust_tasks: bool = False) -> list[Verdict]:
+def verify_many(
+    task: Task, sources: Sequence[str], *, level: Level = Level.FULL, trust_tasks: bool = False
+) -> list[Verdict]:
     """One verdict per program, in order; what several programs share is computed once. See `verify`."""
-    return default_pool(trust_tasks).verify_all(task, sources)
+    return default_pool(trust_tasks).verify_all(task, sources, level)
 
 
 def improve(

@@ -136,6 +136,11 @@ class Scrutiny:
         return content_hash("name of a secret", self.secret)[:12]
 
     @property
+    def label(self) -> str:
+        """`full level, secret 1f2e3d4c5b6a`."""
+        return f"{self.level} level, secret {self.digest}"
+
+    @property
     def levels(self) -> tuple[Level, ...]:
         """Those whose draws are tried, in order: who passes the full level has passed the cheap one."""
         return (Level.CHEAP,) if self.level is Level.CHEAP else (Level.CHEAP, Level.FULL)
@@ -253,6 +258,7 @@ class Verdict:
     judging_seconds: float = field(default=0.0, compare=False, metadata={"key": "seconds"})  # not the candidate's speed
     build: str = field(default="", metadata={"left_out": ""})  # compiler, ISA and flags; "": nothing was built
     undecided: int = field(default=0, metadata={"left_out": 0})  # entries of its trials that only rounding decides
+    scrutiny: str = field(default="", compare=False, metadata={"left_out": ""})  # `Scrutiny.label`, without a run
 
     def __post_init__(self) -> None:
         if self.outcome is Outcome.PASSED and self.stage != Stage.MATCH:

@@ -12,7 +12,7 @@ import pytest
 from opsmith.errors import ProviderError, TaskError, UsageError
 from opsmith.models import Message, Reply, Request, ToolCall, ToolOffer
 from opsmith.models import replay as replay_module
-from opsmith.models.replay import ReplayModel, hash_request, record
+from opsmith.models.replay import EARLIER, ReplayModel, hash_request, record
 from opsmith.models.table import get_model
 from opsmith.records import Usage
 from opsmith.settings import Settings
@@ -145,3 +145,13 @@ def test_a_huge_file_is_not_read(monkeypatch):
 def test_no_file_is_a_usage_error(path):
     with pytest.raises(UsageError, match="no such file"):
         ReplayModel(path)
+
+
+def test_a_recording_has_the_secret_of_its_run_and_older_ones_a_fixed_one(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, [], model="m", is_language_model=True, secret="of the run")
+    assert ReplayModel(path).secret == "of the run"
+    assert json.loads(path.read_text().splitlines()[0])["secret"] == "of the run"
+    record(path, [], model="m", is_language_model=True)
+    assert "secret" not in path.read_text()
+    assert ReplayModel(path).secret == EARLIER

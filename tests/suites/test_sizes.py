@@ -9,7 +9,7 @@ import torch
 from suites.size_programs import Sized, own_task, right_programs, wrong_programs
 
 from opsmith.judging.verifier import verify, verify_many
-from opsmith.records import FOR_PEOPLE, Outcome, Scrutiny, Stage
+from opsmith.records import FOR_PEOPLE, Level, Outcome, Scrutiny, Stage
 from opsmith.report.verdicts import verdict_json
 from opsmith.suites import load_tasks
 from opsmith.targets.hidden import NOT_SHOWN
@@ -70,6 +70,24 @@ def test_a_batch_and_isomorphic_programs_get_the_same_verdicts():
         other.trials,
         other.warnings,
     )
+
+
+def test_dead_code_and_names_draw_nothing_anew():
+    """Within a run the same is tried, however often a program is sent and however it is written."""
+    wrong = next(wrong for wrong in WRONG if wrong.why == "[right, wrong][K_value // 65]")
+    task = bundled()["gemm_2"]
+    texts = [wrong.program, f"dead = K_value + 3\n{wrong.program}", wrong.program.replace("E6", "result") + "  # again"]
+
+    def list_trials(text, scrutiny):
+        hidden = STEP.hidden_trials(task, STEP.check_program(task, text).program, scrutiny)
+        return [(trial.name, float(trial.data.bindings[0].input_data["E0"].sum())) for trial in hidden.trials]
+
+    first, *others = [list_trials(text, SCRUTINY) for text in texts]
+    assert others == [first, first]
+    assert list_trials(wrong.program, Scrutiny("another secret")) != first
+    full = list_trials(wrong.program, Scrutiny(SCRUTINY.secret, Level.FULL))
+    assert full[: len(first)] == first
+    assert len(full) > len(first)
 
 
 def test_people_are_told_the_sizes_and_machines_are_not():

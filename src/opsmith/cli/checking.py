@@ -22,7 +22,7 @@ from opsmith.cli.progress import show_progress
 
 
 def add_to(app: CommandApp) -> None:
-    app.add("check", check_tasks)
+    app.add("check", check_tasks, has_secret=True)
 
 
 def check_tasks(

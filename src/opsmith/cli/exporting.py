@@ -95,7 +95,8 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
         choices = _choose_programs(store, run, objective, trust_tasks) if objective is not None else {}
         pool_of_run = make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings)
         with pool_of_run as pool, show_progress("what is taken away is judged first"):
-            written = _export_programs(store, run, folders, name, pool, choices)
+            own = pool.with_secret(store.read_secret(store.find_run(run)))
+            written = _export_programs(store, run, folders, name, own, choices)
         raise typer.Exit(_print_export(*written, as_json))
 
 
@@ -192,7 +193,8 @@ def reverify_programs(
             make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool,
             show_progress("programs are judged again") as tell,
         ):
-            result = judge_again(store, run, pool.verify_all, tell)
+            own = pool.with_secret(store.read_secret(store.find_run(run)))
+            result = judge_again(store, run, own.verify_all, tell)
     if as_json:
         print(json.dumps(json_of(result), indent=1))
     else:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def add_to(app: CommandApp) -> None:
-    app.add("mcp", serve_agents, has_tables=False)
+    app.add("mcp", serve_agents, has_tables=False, has_secret=True)
 
 
 def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

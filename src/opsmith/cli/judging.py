@@ -39,6 +39,9 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     reply: Annotated[Path | None, typer.Option(metavar="FILE|-", help="A model's whole reply.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
+    level: Annotated[
+        str, typer.Option(metavar="cheap|full", help="How much is tried that a task does not state.")
+    ] = "full",
     insert_copies: Annotated[bool, typer.Option("--insert-copies", help="Repair resource errors first.")] = False,
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
@@ -58,21 +61,26 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
         raise typer.BadParameter("given both --impl and --reply; expected one of them")
     if show_commands:
         _log_commands()
+    if level not in ("cheap", "full"):
+        raise typer.BadParameter(f"given --level {level}; expected cheap or full")
     texts = (read_text(impl) if impl else None, read_text(reply) if reply else None)
     with (
         make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool,
-        show_progress("programs are judged") as tell,
+        show_progress(f"programs are judged at the {level} level") as tell,
     ):
         pool.start_early()
         from opsmith.judging.files import ProgramSource, exit_code, judge_files
+        from opsmith.records import Level
         from opsmith.suites import find_files
 
         judged_texts = ProgramSource(*texts, insert_copies, target, read_target_options(option))
         verdicts, files = [], find_files(tasks)
-        for judged in judge_files(files, judged_texts, pool):
+        for judged in judge_files(files, judged_texts, pool, Level(level)):
             tell("")
             verdicts.append(_print_verdict(judged, as_json))
             tell(f"{len(verdicts)} of {len(files)} are judged")
+    if labels := sorted({verdict.scrutiny for verdict in verdicts} - {""}):
+        print(f"hidden sizes: {'; '.join(labels)}", file=sys.stderr)
     raise typer.Exit(exit_code(verdicts))
 
 

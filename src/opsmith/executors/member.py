@@ -76,7 +76,8 @@ class ClusterMember:
     async def _judge_candidate(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None
         task, level = read_record(Task, message["task"]), Level(message["level"])
-        verdict = await self._executor.judge.judge(task, message["source"], level)
+        judge = self._executor.judge.with_secret(message["secret"])  # the run's, which no machine has of its own
+        verdict = await judge.judge(task, message["source"], level)
         # whether a failing machine may be why there is no verdict
         may_be_ours = verdict.outcome is Outcome.UNJUDGED and verdict.charged_to in (Boundary.SANDBOX, Boundary.OURS)
         return {"found": to_json(verdict), "again": may_be_ours}

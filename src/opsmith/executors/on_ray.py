@@ -23,6 +23,7 @@ from opsmith.executors.local_profiler import LocalProfiler
 from opsmith.executors.member import MEMBERS_BUSINESS
 from opsmith.executors.wire import open_answer, pack_message, read_record
 from opsmith.judging.answers import read_verdict
+from opsmith.judging.installation import read_scrutiny_here
 from opsmith.judging.plans import PlanAnswer
 from opsmith.judging.pool import Pool
 from opsmith.measuring.objectives import choose_device_kind
@@ -113,9 +114,13 @@ class RayExecutor:
 class FleetJudge:
     """Verdicts of whichever machine has room; splits of this one, which `open_pool` gives a worker for."""
 
-    def __init__(self, fleet: Fleet, open_pool: Callable[[], Pool]) -> None:
+    def __init__(self, fleet: Fleet, open_pool: Callable[[], Pool], secret: str | None = None) -> None:
         self._fleet = fleet
         self._open_pool = open_pool
+        self._secret = secret  # None: this machine's
+
+    def with_secret(self, secret: str) -> FleetJudge:
+        return FleetJudge(self._fleet, self._open_pool, secret)
 
     def plan(
         self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
@@ -125,7 +130,8 @@ class FleetJudge:
 
     async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         """Raises VerifierError when no machine could judge it, UsageError when one may not."""
-        message = pack_message({"task": to_json(task), "source": source, "level": level})
+        secret = self._secret or read_scrutiny_here().secret
+        message = pack_message({"task": to_json(task), "source": source, "level": level, "secret": secret})
         try:
             answer = await self._fleet.ask_member("judge", message)
             return read_verdict(open_answer(answer), source)

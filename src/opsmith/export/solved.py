@@ -6,14 +6,14 @@ import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from opsmith.errors import UsageError
 from opsmith.export.choice import ProgramChoice
 from opsmith.judging.judge import IMPORT
 from opsmith.judging.pool import Pool
-from opsmith.records import Candidate, Outcome, Task, Usage, Verdict
+from opsmith.records import Candidate, Level, Outcome, Task, Usage, Verdict, content_hash
 from opsmith.report.fronts import word_best, word_figure, write_value
 from opsmith.results.bests import list_best
 from opsmith.results.optimisation import read_optimisation
@@ -57,11 +57,18 @@ class SolvedOperator:
     choice: ProgramChoice | None = None  # by an objective; None: it is the one that the run kept
     sized_verdicts: tuple[Verdict, ...] = ()  # of the choice's several programs
     lack: str = ""  # why it is what optimisation rounds began with; "": they made it, or there were none
+    secret: str = field(default="", repr=False)  # of its proof: what that one's hidden sizes are drawn from
 
     @property
     def as_solved(self) -> Solved:
         return Solved(
-            self.name, self.task, self.source, describe_facts(self), self.verdict.build, tuple(self._list_sized())
+            self.name,
+            self.task,
+            self.source,
+            describe_facts(self),
+            self.verdict.build,
+            tuple(self._list_sized()),
+            self.secret,
         )
 
     def _list_sized(self) -> Iterator[SizedProgram]:
@@ -90,7 +97,7 @@ def operators_of(
     if not solutions:
         raise UsageError(f"run {run}: it has solved no task; expected at least one operator to export")
     names = name_functions([solution.experience.task.id for solution in solutions])
-    waiting = [pool.submit(solution.experience.task, solution.experience.source) for solution in solutions]
+    waiting = [pool.submit(solution.experience.task, solution.experience.source, Level.FULL) for solution in solutions]
     counts: Counts = {}
     optimised = read_optimisation(store, run)
     tried = optimised.tasks if optimised is not None else ()
@@ -105,6 +112,7 @@ def operators_of(
             choice := choices.get(solution.experience.task.id),
             _judge_sized(pool, solution.experience.task, choice),
             lacks.get(solution.experience.task.id, "") if choice is None else "",
+            content_hash("the proof of an export", store.read_secret(run), name)[:32],
         )
         for name, solution, future in zip(names, solutions, waiting, strict=True)
     ]
@@ -112,7 +120,7 @@ def operators_of(
 
 def _judge_sized(pool: Pool, task: Task, choice: ProgramChoice | None) -> tuple[Verdict, ...]:
     sized = choice.by_size if choice is not None else ()
-    return tuple(pool.verify(task, program.source) for program in sized)
+    return tuple(pool.verify(task, program.source, Level.FULL) for program in sized)
 
 
 def missing_of(store: Store, run: str, operators: Sequence[SolvedOperator]) -> list[Task]:

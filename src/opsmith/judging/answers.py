@@ -39,8 +39,8 @@ def check_form(answer: Mapping[str, Any]) -> Verdict:
     _check_type("trials", verdict.trials, int)
     _check_type("undecided", verdict.undecided, int)
     _check_type("seconds", verdict.judging_seconds, float | int)
-    for text in (verdict.verifier, verdict.build, *verdict.warnings):
-        _check_type("verifier, build and warnings", text, str)
+    for text in (verdict.verifier, verdict.build, verdict.scrutiny, *verdict.warnings):
+        _check_type("verifier, build, scrutiny and warnings", text, str)
     return verdict
 
 

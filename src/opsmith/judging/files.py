@@ -13,7 +13,7 @@ from opsmith.agents.reply import ReadReply, read_reply
 from opsmith.errors import OptionError, TargetError, TaskError, UsageError
 from opsmith.judging.pool import Pool
 from opsmith.judging.verifier import leave_unjudged, with_dropped
-from opsmith.records import Boundary, Diagnostic, Outcome, Task, Verdict
+from opsmith.records import Boundary, Diagnostic, Level, Outcome, Task, Verdict
 from opsmith.suites import PLAIN, name_files, read_task_file
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import explain_message, repair_program
@@ -45,14 +45,18 @@ class FileVerdict:
     message: str  # the verdict's, with the target's words explained
 
 
-def judge_files(paths: Sequence[Path], source: ProgramSource, pool: Pool) -> Iterator[FileVerdict]:
+def judge_files(
+    paths: Sequence[Path], source: ProgramSource, pool: Pool, level: Level = Level.FULL
+) -> Iterator[FileVerdict]:
     """One verdict per file, in order; the work is done in parallel.
 
     Raises OptionError, and UsageError or TaskError where the language that is asked for is a file that is none.
     """
     if source.target is not None and is_language_file(source.target):
         get_target(source.target)
-    waiting = [(name, *_submit_file(path, source, pool)) for name, path in zip(name_files(paths), paths, strict=True)]
+    waiting = [
+        (name, *_submit_file(path, source, pool, level)) for name, path in zip(name_files(paths), paths, strict=True)
+    ]
     for name, task, future, reply in waiting:
         verdict = with_dropped(future.result(), reply)
         yield FileVerdict(name, verdict, verdict.message if task is None else explain_message(task, verdict.message))
@@ -64,10 +68,12 @@ def exit_code(verdicts: Iterable[Verdict]) -> int:
     return max((codes[verdict.outcome] for verdict in verdicts), default=0)
 
 
-def _submit_file(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | None, Future[Verdict], ReadReply]:
+def _submit_file(
+    path: Path, source: ProgramSource, pool: Pool, level: Level
+) -> tuple[Task | None, Future[Verdict], ReadReply]:
     """The task, unless its file is wrong, the verdict to come, and where its program was found."""
     try:
-        return _submit_program(path, source, pool)
+        return _submit_program(path, source, pool, level)
     except TaskError as error:
         return None, _wrap_verdict(_bad_file(str(error), error.diagnostics)), ReadReply(None)
     except OptionError:
@@ -77,7 +83,9 @@ def _submit_file(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | 
         return None, _wrap_verdict(_leave_unread(Boundary.TARGET, finding)), ReadReply(None)
 
 
-def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | None, Future[Verdict], ReadReply]:
+def _submit_program(
+    path: Path, source: ProgramSource, pool: Pool, level: Level
+) -> tuple[Task | None, Future[Verdict], ReadReply]:
     task = read_task_file(path, source.target, source.options)
     if message := explain_lack_of_language(task):
         return None, _wrap_verdict(_bad_file(message)), ReadReply(None)
@@ -88,7 +96,7 @@ def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task
     if reply.source is not None:
         with charged_to_target(task.target, "repair_program"):
             repaired = repair_program(get_target(task.target), task, reply.source) if source.repair else None
-        return task, pool.submit(task, repaired or reply.source), reply
+        return task, pool.submit(task, repaired or reply.source, level), reply
     if source.reply is not None:
         return task, _wrap_verdict(reply.make_refusal(get_target(task.target).verifier)), reply
     return task, _wrap_verdict(_leave_unread(Boundary.TASK, _explain_no_program(path, task))), reply

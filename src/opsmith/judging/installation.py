@@ -25,9 +25,9 @@ def state_secret(secret: str) -> None:
     _stated[:] = [secret]
 
 
-def choose_secret() -> str:
-    """What a new run is given: the stated one, or one that nobody has seen."""
-    return _stated[0] if _stated else secrets.token_hex(16)
+def choose_secret(recorded: str | None = None) -> str:
+    """What a new run is given: the stated one, that of the run that it plays back, or one that nobody has seen."""
+    return _stated[0] if _stated else recorded or secrets.token_hex(16)
 
 
 def read_scrutiny_here(level: Level = Level.CHEAP) -> Scrutiny:

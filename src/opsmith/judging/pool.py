@@ -316,7 +316,15 @@ class Pool:
         return read_scrutiny_here(level) if self._secret is None else Scrutiny(self._secret, level)
 
     def _judge_batch(self, task: Task, sources: Sequence[str], level: Level) -> list[Verdict]:
-        """Those of a batch. When it costs a worker, each program is judged alone: one of them did it."""
+        """Those of a batch; without a run they say how hard programs were tried, and whose secret it was."""
+        verdicts = self._judge_together(task, sources, level)
+        if self._secret is not None:
+            return verdicts
+        label = self._find_scrutiny(level).label
+        return [replace(verdict, scrutiny=label) for verdict in verdicts]
+
+    def _judge_together(self, task: Task, sources: Sequence[str], level: Level) -> list[Verdict]:
+        """When a batch costs a worker, each program is judged alone: one of them did it."""
         if len(sources) > 1 and _find_executing(task) is None:
             with contextlib.suppress(_WorkerLostError), self._using_processor(), self._lend_worker(task) as worker:
                 answer = self._ask_verdict(worker, "verify_many", task, "", level, sources=list(sources))

@@ -38,7 +38,7 @@ from opsmith.learn.references import require_references
 from opsmith.learn.session import RunSession
 from opsmith.learn.start import begin_run, given_experiences, target_of, time_session
 from opsmith.measuring.orders import Measurer
-from opsmith.models import Batched, ChatModel
+from opsmith.models import Batched, ChatModel, Recorded
 from opsmith.models.roles import RoleModels, gather_models
 from opsmith.profiling.profiler import ProfileSource
 from opsmith.records import Experience, Task
@@ -148,7 +148,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     with store.lock(info.id), store.wait_patiently():
         store.check_file()
         store.recover_rows(info.id)
-        secret = begin_run(store, info, tasks, start, plain_settings(settings))
+        secret = begin_run(store, info, tasks, start, plain_settings(settings), _find_recorded(models))
         judge = judge.with_secret(secret) if isinstance(judge, Secretive) else judge
         solved = {experience.task.digest for experience in start}
         solved_before = tuple(task.id for task in tasks if task.digest in solved)
@@ -185,6 +185,11 @@ async def _run_phases(
         if session.halt:
             return
     session.store.put([run_end_row(session.run, "; ".join(reasons))]).result()
+
+
+def _find_recorded(models: RoleModels) -> str | None:
+    """The secret of the run that a model plays back; None: none does."""
+    return next((chat.secret for chat in models.list_models() if isinstance(chat, Recorded)), None)
 
 
 def _report_end(store: Store, run: str, emit: OnEvent) -> RunResult:

@@ -49,10 +49,15 @@ def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
 
 
 def begin_run(
-    store: Store, info: RunInfo, tasks: Sequence[Task], start: Sequence[Experience], settings: Mapping[str, Any]
+    store: Store,
+    info: RunInfo,
+    tasks: Sequence[Task],
+    start: Sequence[Experience],
+    settings: Mapping[str, Any],
+    recorded: str | None = None,
 ) -> str:
-    """The run's secret, which is made when the run is."""
-    rows = run_rows(info, tasks, digest_problems(tasks), choose_secret())
+    """The run's secret, which is made when the run is; `recorded`: that of a run that is played back."""
+    rows = run_rows(info, tasks, digest_problems(tasks), choose_secret(recorded))
     for experience in start:
         rows += experience_rows(info.id, experience, None, False)
     store.put([*rows, session_row(info.id, settings, describe_surroundings(), read_commit())]).result()

@@ -25,7 +25,7 @@ from opsmith.judging.judge import Judge
 from opsmith.judging.trust import is_bundled
 from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces, hide_places
 from opsmith.measuring.orders import Measurer
-from opsmith.records import Outcome, Task, printable
+from opsmith.records import Level, Outcome, Task, printable
 from opsmith.results.bests import list_best
 from opsmith.targets import get_target
 from opsmith.tools import Tool, ToolContext, ToolOutcome, ToolResult
@@ -110,8 +110,8 @@ _OWN: Mapping[str, tuple[type[ToolArguments], str]] = {
     "prompt": (TaskArguments, "Show the whole prompt of a task: the language, its rules and the task."),
     "submit": (
         SubmissionArguments,
-        "Submit a program for a task. It is judged as `verify` judges; a right one is kept in the store that the user "
-        "stated, as imported from you.",
+        "Submit a program for a task. It is judged harder than `verify` judges; a right one is kept in the store that "
+        "the user stated, as imported from you.",
     ),
 }
 
@@ -234,7 +234,7 @@ class Service:
             raise UsageError("submit: there is no store; try: opsmith mcp --out FOLDER; `verify` judges without one")
         context = self._make_context(arguments)
         source = unwrap_program(context.target, context.task, arguments.program)
-        verdict = await self._judge.judge(context.task, source)
+        verdict = await self._judge.judge(context.task, source, Level.FULL)
         text = describe_verdict(context, verdict)
         if not verdict.passed:
             outcome = ToolOutcome.ERROR if verdict.outcome is Outcome.UNJUDGED else ToolOutcome.OK

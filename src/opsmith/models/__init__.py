@@ -129,6 +129,13 @@ class Ledger(Protocol):
 
 
 @runtime_checkable
+class Recorded(Protocol):
+    """What a chat model adds that plays back a run: the secret that this run's hidden sizes were drawn from."""
+
+    secret: str
+
+
+@runtime_checkable
 class Batched(Protocol):
     """What a chat model adds whose replies come in batches, hours later: as many requests wait at once as there are."""
 

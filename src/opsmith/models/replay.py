@@ -2,11 +2,12 @@
 
 The file is JSON lines. The first says what was recorded, each further line is one reply under the hash of its request:
 
-    {"replay": 1, "model": "openai/gpt-4o", "is_language_model": true, "context_window": 128000}
+    {"replay": 1, "model": "openai/gpt-4o", "is_language_model": true, "context_window": 128000, "secret": "..."}
     {"key": "...", "texts": ["..."], "usage": {"requests": 1, ...}, "model": "gpt-4o-2024-11-20", "finish": ["stop"]}
 
-Usage is that of the recording. Of two lines with one key the first counts. A request that was not recorded is a
-ProviderError: a replay never makes anything up.
+`secret` is the recorded run's, which a run that plays it back has too: its programs meet the same hidden sizes. A
+recording without one has a fixed one (`EARLIER`). Usage is that of the recording. Of two lines with one key the first
+counts. A request that was not recorded is a ProviderError: a replay never makes anything up.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from opsmith.errors import ProviderError, TaskError, UsageError
 from opsmith.models import MOST_TOKENS, Reply, Request, ToolCall
 from opsmith.records import Diagnostic, Usage, content_hash, dumps, to_json
 
+EARLIER = "a recording without a secret"
 MAX_LINE = 8 * 2**20  # bytes
 MAX_FILE = 2**30  # bytes; a run of the paper's size records about 100 MB
 MOST_USD = 1e6  # of one reply
@@ -47,6 +49,7 @@ class _Header(_Outside):
     model: str
     is_language_model: bool
     context_window: int | None = Field(default=None, gt=0)
+    secret: str | None = Field(default=None, min_length=1, max_length=256)
 
 
 class _Usage(_Outside):
@@ -92,6 +95,7 @@ class ReplayModel:
         self.recorded = header.model
         self.is_language_model = header.is_language_model
         self.context_window = header.context_window
+        self.secret = header.secret or EARLIER
 
     async def complete(self, request: Request) -> Reply:
         reply = self._replies.get(hash_request(request))
@@ -121,9 +125,14 @@ def record(
     model: str,
     is_language_model: bool,
     context_window: int | None = None,
+    secret: str | None = None,
 ) -> None:
-    """Write a file that `replay:FILE` plays back; it appears whole or not at all."""
-    header = {"replay": 1, "model": model, "is_language_model": is_language_model, "context_window": context_window}
+    """Write a file that `replay:FILE` plays back; it appears whole or not at all.
+
+    `secret`: of the run that is recorded (`Store.read_secret`); without it verdicts may be others at hidden sizes.
+    """
+    known = {"model": model, "is_language_model": is_language_model, "context_window": context_window}
+    header = {"replay": 1, **known, **({} if secret is None else {"secret": secret})}
     temporary = Path(f"{path}.part")
     with temporary.open("w", encoding="utf-8") as file:
         file.write(json.dumps(header) + "\n")

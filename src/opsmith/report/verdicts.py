@@ -16,8 +16,8 @@ def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
 
 
 def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
-    """The fields of `opsmith verify --json`; `warnings`, `undecided` and `build` where there are any; an error that is
-    not finite is null, which the message explains."""
+    """The fields of `opsmith verify --json`; `warnings`, `undecided`, `build` and `scrutiny` where there are any; an
+    error that is not finite is null, which the message explains."""
     error = verdict.max_abs_error
     return {
         "task": task,
@@ -34,6 +34,7 @@ def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
         **({"undecided": verdict.undecided} if verdict.undecided else {}),
         "seconds": round(verdict.judging_seconds, 6),
         **({"build": verdict.build} if verdict.build else {}),
+        **({"scrutiny": verdict.scrutiny} if verdict.scrutiny else {}),
     }
 
 

@@ -144,6 +144,7 @@ class Solved:
     facts: Mapping[str, str]  # where it comes from, in words, for its documentation
     build: str = ""  # the toolchain of its verdict; "": nothing was built
     by_size: tuple[SizedProgram, ...] = ()  # several programs in place of `source`; (): there is one
+    secret: str = ""  # what the hidden sizes of its proof are drawn from
 
 
 @dataclass(frozen=True)

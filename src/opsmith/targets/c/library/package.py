@@ -44,6 +44,9 @@ torch.set_num_threads(1)  # the tensors are small: several threads would wait fo
 OPERATORS = {{
 {rows}
 }}
+SECRETS = {{  # what the sizes that no file states are drawn from
+{secrets}
+}}
 TRIALS = [
     pytest.param(name, number, id=f"{{name}}-{{trial}}")
     for name, (operator, _) in OPERATORS.items()
@@ -59,7 +62,7 @@ def test_the_reference_agrees(name, trial):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_reference_agrees_at_sizes_that_no_file_states(name):
-    failures = proof.find_hidden_failures(*OPERATORS[name])
+    failures = proof.find_hidden_failures(*OPERATORS[name], SECRETS[name])
     assert not failures, "\\n".join(failures)
 
 
@@ -125,7 +128,7 @@ def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
 
 def _read_program(package: str, solved: Solved) -> CProgram:
     problem, options = read_native_task(solved.task.text)
-    entry = OperatorEntry(solved.name, solved.task.id, problem, solved.facts, options.threads)
+    entry = OperatorEntry(solved.name, solved.task.id, problem, solved.facts, options.threads, solved.secret)
     units = tuple(
         SizedUnit(f"{solved.name}__{number}", program.source, options.choose_flags(find_judged_isa(program.build)))
         for number, program in enumerate(solved.by_size)  # two underscores: no operator is called so
@@ -187,4 +190,6 @@ def _write_tests(name: str, entries: Sequence[OperatorEntry]) -> str:
         f'    "{entry.name}": (_{entry.name}.{choose_variable(entry.problem)}, _{entry.name}.{entry.name}),'
         for entry in entries
     ]
-    return _TESTS.format(runtime=f"{name}._runtime", imports="\n".join(imports), rows="\n".join(rows))
+    secrets = [f'    "{entry.name}": {entry.secret!r},' for entry in entries]
+    texts = {"imports": imports, "rows": rows, "secrets": secrets}
+    return _TESTS.format(runtime=f"{name}._runtime", **{key: "\n".join(lines) for key, lines in texts.items()})

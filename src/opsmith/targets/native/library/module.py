@@ -42,6 +42,7 @@ class OperatorEntry:
     problem: Problem
     facts: Mapping[str, str]  # where it comes from, in words
     threads: int = 1
+    secret: str = ""  # of its proof
 
 
 def choose_variable(problem: Problem) -> str:

@@ -15,7 +15,7 @@ from torch import Tensor
 from opsmith.problems.data import PlannedTrial
 from opsmith.problems.native import NativeData, NativeDraw
 from opsmith.problems.tolerance import describe_difference
-from opsmith.records import Scrutiny
+from opsmith.records import Level, Scrutiny
 from opsmith.targets.native.library.operator import NativeOperator, Number
 
 Function = Callable[..., Any]
@@ -37,9 +37,9 @@ def find_failures(operator: NativeOperator, function: Function, trial_number: in
     return [failure for draw in draws for failure in _compare_draw(operator, function, draw, Tensor.clone)]
 
 
-def find_hidden_failures(operator: NativeOperator, function: Function) -> list[str]:
-    """The same at sizes and with numbers that no file states."""
-    draws = NativeData(operator.problem).draw_hidden(Scrutiny(operator.name))
+def find_hidden_failures(operator: NativeOperator, function: Function, secret: str) -> list[str]:
+    """The same at sizes and with numbers that no file states, all that the full level draws from a secret."""
+    draws = NativeData(operator.problem).draw_hidden(Scrutiny(secret, Level.FULL))
     return [failure for draw in draws for failure in _compare_draw(operator, function, draw, Tensor.clone)]
 
 
