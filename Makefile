@@ -14,7 +14,7 @@ SITE := 'import site; print(site.getsitepackages()[0])'
 
 # The main job, without a key or a network: the core, and of the laboratory (opsmith_lab) the embedded model.
 run: .venv/.installed
-	$(BIN)/opsmith run experiments/main.toml
+	$(BIN)/opsmith run experiments/main.toml --secret 1
 
 test: .venv/.installed
 	$(BIN)/python -m pytest -n 2 $(PYTEST_FLAGS)

@@ -48,6 +48,9 @@ select verdict.sample, verdict.candidate, verdict.final, body.body
 from verdict join text body on body.hash = verdict.body where verdict.run = ? order by 1, 2"""
 
 
+SECRET = "1"  # of every hidden size
+
+
 def main() -> int:
     options = read_options()
     parts = {name: part for name, part in PARTS.items() if not options.only or name in options.only.split(",")}
@@ -96,7 +99,10 @@ def judge_mutants() -> None:
     from suites.mutants import mutants
 
     import opsmith
+    from opsmith.judging.installation import state_secret
+    from opsmith.records import Level
 
+    state_secret(SECRET)
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
         for number, mutant in enumerate(mutants()):
@@ -105,7 +111,7 @@ def judge_mutants() -> None:
             path = Path(folder) / f"mutant_{number}.yaml"
             path.write_text(yaml.safe_dump(mutant.applied(file), sort_keys=False), "utf-8")
             task = opsmith.load_task(path)
-            verdict = opsmith.verify(task, task.impl or "")
+            verdict = opsmith.verify(task, task.impl or "", level=Level.CHEAP)
             verdicts.append([str(mutant), verdict.stage.name, str(verdict.outcome), verdict.trials, verdict.message])
     print(json.dumps(verdicts))
 
@@ -114,14 +120,15 @@ def read_samples() -> Iterator[tuple[str, Any]]:
     """The embedded model's texts and their verdicts in the main run, seeds 0, 1 and 2."""
     with tempfile.TemporaryDirectory() as folder:
         for seed in ("0", "1", "2"):
-            arguments = ["experiments/main.toml", "--seed", seed, "--out", folder, "--no-report", "--json"]
+            arguments = ["experiments/main.toml", "--seed", seed, "--secret", SECRET]
+            arguments += ["--out", folder, "--no-report", "--json"]
             run = json.loads(run_command("run", *arguments))["run"]
             yield from read_run(Path(folder) / "opsmith.sqlite", run, f"seed {seed}")
 
 
 def read_mutation() -> Iterator[tuple[str, Any]]:
     """The counts of the mutation benchmark."""
-    yield "", json.loads(run_command("bench", "mutation", "--json"))
+    yield "", json.loads(run_command("bench", "mutation", "--secret", SECRET, "--json"))
 
 
 def read_results() -> Iterator[tuple[str, Any]]:

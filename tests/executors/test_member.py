@@ -17,6 +17,7 @@ from opsmith.executors.on_ray import FleetModel
 from opsmith.executors.versions import _digest_rooms, describe_differences, list_versions
 from opsmith.executors.wire import open_answer, pack_message, read_record, unpack_message
 from opsmith.judging.answers import read_verdict
+from opsmith.judging.installation import read_scrutiny_here
 from opsmith.judging.limits import Limits
 from opsmith.models import Reply, Request
 from opsmith.records import to_json
@@ -46,9 +47,11 @@ def test_it_judges_and_samples_as_one_machine_does():
             here, there = local.make_models().own, member(BMM, FOREIGN)
             status = {"versions": list_versions(["step"]), "problem": "", "devices": {"cpu": describe_device().digest}}
             assert await found(there.begin()) == status
+            secret = read_scrutiny_here().secret
             for task in (BMM, FOREIGN):
                 for source in PROGRAMS:
-                    told = await found(there.judge(pack_message({"task": to_json(task), "source": source})))
+                    message = {"task": to_json(task), "source": source, "level": "cheap", "secret": secret}
+                    told = await found(there.judge(pack_message(message)))
                     assert read_verdict(told, source) == await local.judge.judge(task, source)
             try:
                 assert read_record(Reply, await found(there.complete(pack_message(REQUEST)))) == await here.complete(

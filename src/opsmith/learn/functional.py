@@ -275,7 +275,8 @@ class FunctionalPhase:
         while waiting:
             best = choose_answer(waiting, names.__getitem__, session.settings.seed, session.target.comment)
             equal = [answer for answer in waiting if answer.source == best.source]
-            outcome = await judge_fully(session, task, best.source, [answer.sample for answer in equal])
+            samples = [best.sample, *(answer.sample for answer in equal if answer != best)]
+            outcome = await judge_fully(session, task, best.source, samples)
             if outcome is Outcome.PASSED:
                 break
             refused.update(answer.temperature for answer in equal if outcome is Outcome.REFUSED)

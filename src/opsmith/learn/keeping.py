@@ -17,7 +17,8 @@ from opsmith.store.rows import full_verdict_rows
 
 
 async def judge_fully(session: RunSession, task: Task, source: str, samples: Sequence[str]) -> Outcome:
-    """What the full level says of a program for a task; `samples`: those of the round that hold it."""
+    """What the full level says of a program for a task; `samples`: those of the round that hold it, the one first that
+    it would be kept from."""
     store, run = session.store, session.run
     verdict = find_full_verdict(store, run, task.id, Candidate(source).id)
     if verdict is None:
@@ -30,7 +31,8 @@ async def judge_fully(session: RunSession, task: Task, source: str, samples: Seq
         reason = verdict.message
         session.warn_once(f"task {task.id}: a program was not judged at the full level, so it is not kept: {reason}")
         return verdict.outcome
-    rows = [row for sample in samples for row in full_verdict_rows(run, sample, verdict)]
+    judged = samples if verdict.outcome is Outcome.REFUSED else samples[:1]
+    rows = [row for sample in judged for row in full_verdict_rows(run, sample, verdict)]
     await asyncio.wrap_future(store.put(rows))
     if verdict.outcome is Outcome.REFUSED:
         session.warn_once(f"task {task.id}: a program that was right so far was refused at the full level")

@@ -177,8 +177,9 @@ class OptimisationPhase:
             form = canonical_source(task, row.source)
             if form in forms:
                 continue
-            equal = [other.sample for other in rows if (other.task, other.source) == (row.task, row.source)]
-            if await judge_fully(session, task, row.source, equal) is Outcome.PASSED:
+            same = [other.sample for other in rows if (other.task, other.source) == (row.task, row.source)]
+            samples = [row.sample, *(sample for sample in same if sample != row.sample)]
+            if await judge_fully(session, task, row.source, samples) is Outcome.PASSED:
                 forms.add(form)
                 starts = [name for of_task, name in info.demonstrations if of_task == row.task]
                 parent = lineage.find_program(starts[row.number % len(starts)])
