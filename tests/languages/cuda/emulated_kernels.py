@@ -22,6 +22,7 @@ from opsmith.running.compiler import Artefact
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
 from opsmith.targets.cuda.dialect import CUDA_DIALECT
 from opsmith.targets.gpu.emulator.building import EmulatedBuild, build_emulated
+from opsmith.targets.gpu.passes import EMULATED_PASSES
 from opsmith.targets.gpu.plan import (
     FLOATING,
     INPUT,
@@ -36,7 +37,7 @@ from opsmith.targets.gpu.plan import (
     read_bound_plan,
 )
 from opsmith.targets.gpu.reading import read_plan
-from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_outputs, write_inputs
+from opsmith.targets.native.layout import PASSES, DrawLayout, TrialLayout, read_outputs, write_inputs
 
 needs_emulator = pytest.mark.skipif(
     find_toolchain(CXX_COMPILER) is None or bool(sandbox.missing()), reason=NO_CXX_COMPILER + sandbox.missing()
@@ -98,7 +99,8 @@ class Call:
             torch.empty(shape, dtype=dtype_of(dtype)).element_size() * torch.Size(shape).numel()
             for dtype, shape in self.outputs.values()
         )
-        layout = TrialLayout((DrawLayout(tuple(map(len, arrays)), sizes, tuple(self.numbers.values())),) * draws)
+        draw = DrawLayout(tuple(map(len, arrays)), sizes, tuple(self.numbers.values()))
+        layout = TrialLayout((draw,) * draws, passes=(*PASSES, EMULATED_PASSES[1]))
         return layout, write_inputs(layout, arrays * draws)
 
 

@@ -34,6 +34,15 @@ WHOLE = {
 }
 SHAPES = {"in_a_block": {"grid": 1, "block": 256}, "between_blocks": {"grid": 256, "block": 1}}
 
+PLACES = """// workspace places: int64 [2]
+// launch look grid=(1) block=(2) args=(x, places, y, N)
+__global__ void look(const float *x, long long *places, float *y, int N) {
+  int own = 0;
+  places[threadIdx.x] = (long long)&own;
+  __syncthreads();
+  if (threadIdx.x == 0) y[0] = places[0] == places[1];
+}"""
+
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[torch.Tensor]] | str]:
@@ -61,4 +70,9 @@ def test_updates_are_lost_where_they_may_be(
 def test_no_update_is_lost_that_no_order_loses(
     answers: dict[str, list[list[torch.Tensor]]], name: str, shape: str
 ) -> None:
-    assert [float(row[0]) for row in answers[f"{name} {shape}"]] == [float(X.sum())] * 3
+    assert [float(row[0]) for row in answers[f"{name} {shape}"]] == [float(X.sum())] * 4
+
+
+def test_locals_of_threads_have_one_address_where_nothing_is_watched(tmp_path_factory: pytest.TempPathFactory) -> None:
+    (rows,) = run_kernels([(PLACES, SUM)], share_folder(tmp_path_factory))
+    assert [float(row[0]) for row in rows] == [0.0, 0.0, 0.0, 1.0]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from opsmith.errors import UsageError
 from opsmith.targets.cuda.occupancy import ARCHITECTURES
 from opsmith.targets.gpu.options import GpuOptions
+from opsmith.targets.gpu.passes import EMULATED_PASSES
+from opsmith.targets.native.layout import Pass
 
 DEFAULT_ARCH = "sm_90"
 
@@ -21,3 +23,7 @@ class CudaOptions(GpuOptions):
         """Raises UsageError."""
         if self.arch not in ARCHITECTURES:
             raise UsageError(f"option arch: given {self.arch!r}; expected one of {', '.join(ARCHITECTURES)}")
+
+    @property
+    def full_passes(self) -> tuple[Pass, ...]:
+        return EMULATED_PASSES

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from opsmith.targets.native.layout import PASSES, Pass
+from opsmith.targets.gpu.passes import FULL_PASSES
+from opsmith.targets.native.layout import Pass
 from opsmith.targets.native.task import Disagreement
 
 DISAGREEMENT = Disagreement(
@@ -27,7 +28,7 @@ class GpuOptions:
 
     @property
     def full_passes(self) -> tuple[Pass, ...]:
-        return PASSES
+        return FULL_PASSES
 
     @property
     def has_order(self) -> bool:

@@ -1,7 +1,8 @@
 """Runs the launches of a program on a device of WebGPU, in the candidate's process: all draws, in three forms.
 
 The first pass runs the program as it is, the second with workgroups, invocations and draws in reversed order, the third
-with every access checked. Outputs and workspaces hold other bytes before each. What the checked form finds is raised as
+with every access checked, and the last one, of a program that is to be kept, several times as it is. Outputs and
+workspaces hold other bytes before each. What the checked form finds is raised as
 ShaderFault, whose text is the finding. No torch, no numpy: candidates' processes import this.
 """
 
@@ -15,17 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
+from opsmith.targets.gpu.passes import CALLS, DrawFills, PassFills, begin_fills
 from opsmith.targets.gpu.plan import (
     INPUT,
     OUTPUT,
     WHOLE,
+    WORKSPACE,
     BoundArgument,
     BoundPlan,
     ResolvedLaunch,
     read_bound_plan,
 )
 from opsmith.targets.gpu.resolving import resolve_plan
-from opsmith.targets.native.layout import DrawLayout, Pass, choose_passes, read_inputs, write_outputs
+from opsmith.targets.native.layout import DrawLayout, Pass, read_inputs, write_outputs
 from opsmith.targets.wgsl import webgpu as api
 from opsmith.targets.wgsl.atomic_orders import WORKGROUP_PLACES
 from opsmith.targets.wgsl.device import ComputeDevice, Dispatch, open_device
@@ -46,7 +49,7 @@ from opsmith.targets.wgsl.instrumenting import (
 from opsmith.targets.wgsl.limits import LIMITS
 from opsmith.targets.wgsl.reporting import AccessReport, ShaderFault, describe_report
 
-FORMS = (PLAIN, REVERSED, CHECKED)  # of the passes
+FORMS = (PLAIN, REVERSED, CHECKED, PLAIN)  # of the passes
 LARGEST_SHADOW = 1 << 26  # bytes; the races of arrays that need more are not looked for
 
 _ARRAY = api.STORAGE | api.COPY_SRC | api.COPY_DST
@@ -57,9 +60,10 @@ def run_artefacts(artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> 
     """The outputs of all passes over a trial's draws. Raises ShaderFault, PlanFault, DeviceRefusal."""
     layout, arrays = read_inputs(memoryview(inputs))
     program = _load_program(tuple(sorted((name, str(path)) for name, path in artefacts.items())))
+    fills = begin_fills(layout.seed, list(artefacts.values()))
     outputs: list[bytes] = []
-    for number, pass_ in enumerate(choose_passes(layout.threads)):
-        outputs += program.run_pass(FORMS[min(number, 2)], pass_, layout.draws, arrays)
+    for number, pass_ in enumerate(layout.passes):
+        outputs += program.run_pass(FORMS[number], pass_, list(zip(layout.draws, arrays, strict=True)), fills)
     return write_outputs(outputs)
 
 
@@ -82,16 +86,21 @@ class _Program:
         self._pipelines: dict[tuple[str, str], Any] = {}
 
     def run_pass(
-        self, form: str, pass_: Pass, draws: Sequence[DrawLayout], arrays: Sequence[Sequence[memoryview]]
+        self, form: str, pass_: Pass, draws: Sequence[tuple[DrawLayout, Sequence[memoryview]]], fills: PassFills
     ) -> list[bytes]:
         """The outputs of all draws, in the order of the draws."""
         order = range(len(draws))
         rows: dict[int, list[bytes]] = {}
         for draw in reversed(order) if pass_.is_reversed else order:
-            with _DrawMemory(self._device, self._plan, draws[draw]) as memory:
-                memory.fill_arrays(arrays[draw], pass_)
-                self._run_launches(form, memory)
+            layout, views = draws[draw]
+            held = fills.fill_draw(pass_, draw, layout.outputs)
+            with _DrawMemory(self._device, self._plan, layout) as memory:
+                memory.fill_workspaces(held, views)
+                for _ in range(CALLS if pass_.is_ordinary else 1):
+                    memory.fill_arrays(views, held)
+                    self._run_launches(form, memory)
                 rows[draw] = list(memory.read_outputs())
+        fills.first = fills.first or rows
         return [output for draw in order for output in rows[draw]]
 
     def _run_launches(self, form: str, memory: _DrawMemory) -> None:
@@ -223,13 +232,22 @@ class _DrawMemory:
         self.device.write_buffer(buffer, data)
         return buffer, len(data)
 
-    def fill_arrays(self, views: Sequence[memoryview], pass_: Pass) -> None:
-        """Inputs as they are; what may only be written holds the poison of a pass."""
+    def fill_workspaces(self, held: DrawFills, views: Sequence[memoryview]) -> None:
+        for (kind, _), (buffer, size) in self._arrays.items():
+            if kind == WORKSPACE:
+                self.device.write_buffer(buffer, held.draw_workspace(size, views))
+
+    def fill_arrays(self, views: Sequence[memoryview], held: DrawFills) -> None:
+        """Inputs, and what outputs hold before: values of their types where they are old, else junk of any type."""
         for (kind, place), (buffer, size) in self._arrays.items():
             if kind == INPUT:
                 self.device.write_buffer(buffer, encode_array(self.plan.inputs[place], views[place]))
-            else:
-                self.device.write_buffer(buffer, bytes([pass_.poison]) * size)
+            elif kind == OUTPUT and held.pass_.has_old_outputs:
+                data = encode_array(self.plan.outputs[place], memoryview(held.outputs[place]))
+                self.device.write_buffer(buffer, data)
+            elif kind == OUTPUT:
+                junk = held.outputs[place]
+                self.device.write_buffer(buffer, (junk * (size // max(1, len(junk)) + 1))[:size])
 
     def read_outputs(self) -> Iterator[bytes]:
         for place, (dtype, size) in enumerate(self._sizes[OUTPUT]):

@@ -139,7 +139,7 @@ uint32_t threads, current;
 uint64_t block_number;
 uint32_t phase = 1, block_phase = 1, run_phase = 1;
 uint32_t started, ended, arrived;
-bool is_reversed, is_unwatched;
+bool is_reversed, is_unwatched, has_one_stack;
 uint64_t disorder;  // 0: none; else atomics give way to other threads and see what may be old, and blocks have no order
 int poison;
 void *main_pointer;
@@ -550,6 +550,40 @@ void *prepare_stack(uint32_t stack) {
 #endif
 }
 
+// Where accesses are not watched, all threads may have one stack, as those of a GPU have their locals at the same addresses:
+// what is left of it is put aside while another thread runs (`run_block`).
+struct Aside { char *bytes; uint64_t size, room; } asides[THREADS];
+uint32_t leaving, coming;
+bool is_moving, is_coming_new;
+
+uint32_t take_stack() { return has_one_stack ? 0 : free_stacks[--free_count]; }
+
+void switch_thread(void **save, uint32_t to, bool is_new) {
+  if (!has_one_stack) return opsmith_switch(save, is_new ? prepare_stack(fibers[to].stack) : fibers[to].pointer);
+  uint64_t own = (uint64_t)save - (uint64_t)fibers;
+  leaving = own < sizeof fibers ? (uint32_t)(own / sizeof(Fiber)) : THREADS;
+  coming = to, is_coming_new = is_new, is_moving = true;
+  opsmith_switch(save, main_pointer);
+}
+
+void *move_stack() {
+  if (leaving < THREADS) {
+    Aside &a = asides[leaving];
+    char *pointer = (char *)fibers[leaving].pointer;
+    a.size = (uint64_t)(stacks + GUARD + STACK - pointer);
+    if (a.size > a.room) {
+      free(a.bytes);
+      a.room = a.size * 2;
+      a.bytes = (char *)malloc(a.room);
+      if (!a.bytes) abort();
+    }
+    memcpy(a.bytes, pointer, a.size);
+  }
+  if (is_coming_new) return prepare_stack(0);
+  memcpy(fibers[coming].pointer, asides[coming].bytes, asides[coming].size);
+  return fibers[coming].pointer;
+}
+
 void find_deadlock();
 bool release_active();
 
@@ -562,14 +596,14 @@ void run_next(void **save) {
       ready_first = ready_first == THREADS ? 0 : ready_first + 1;
       if (t == current && states[t] == READY && save == &fibers[t].pointer) return;
       become(t);
-      opsmith_switch(save, fibers[t].pointer);
+      switch_thread(save, t, false);
       return;
     }
     if (started < threads) {
-      uint32_t stack = free_stacks[--free_count];
+      uint32_t stack = take_stack();
       start_thread(started++);
       fibers[current].stack = stack;
-      opsmith_switch(save, prepare_stack(stack));
+      switch_thread(save, current, true);
       return;
     }
     if (ended == threads) {
@@ -615,7 +649,7 @@ void check_groups(uint32_t number) {
       fibers[current].stack = stack;
       continue;
     }
-    free_stacks[free_count++] = (uint16_t)stack;
+    if (!has_one_stack) free_stacks[free_count++] = (uint16_t)stack;
     void *nowhere;
     run_next(&nowhere);
   }
@@ -819,10 +853,15 @@ void run_block(uint64_t number) {
   ready_first = ready_last = 0;
   free_count = 0;
   for (uint32_t i = threads; i-- > 0;) free_stacks[free_count++] = (uint16_t)i;
-  uint32_t stack = free_stacks[--free_count];
+  uint32_t stack = take_stack();
   start_thread(started++);
   fibers[current].stack = stack;
-  opsmith_switch(&main_pointer, prepare_stack(stack));
+  void *following = prepare_stack(stack);
+  do {
+    is_moving = false;
+    opsmith_switch(&main_pointer, following);
+    if (is_moving) following = move_stack();
+  } while (is_moving);
 }
 
 }  // namespace
@@ -900,10 +939,10 @@ void give_way() {
   Fiber &f = fibers[current];
   if (started == threads) return run_next(&f.pointer);
   if (RARE(pending.size)) settle_pending();
-  uint32_t stack = free_stacks[--free_count];
+  uint32_t stack = take_stack();
   start_thread(started++);
   fibers[current].stack = stack;
-  opsmith_switch(&f.pointer, prepare_stack(stack));
+  switch_thread(&f.pointer, current, true);
 }
 }  // namespace
 
@@ -957,12 +996,13 @@ struct OutOfBounds { SourceLocation location; TypeDescriptor *array, *index; };
 
 extern "C" void __ubsan_handle_type_mismatch_v1(TypeMismatch *data, uint64_t address) {
   Region *r = find_region(address);
-  if (address < 65536 || address < r->start || address >= r->end) return;  // the access itself is refused
+  if (is_unwatched || address < 65536 || address < r->start || address >= r->end) return;  // the access itself is refused
   Finding f = describe_access(MISALIGNED, LINE | data->location.line, (uint32_t)(r - regions), address, 0, 0);
   f.detail = 1u << data->alignment;
   report(f);
 }
 extern "C" void __ubsan_handle_out_of_bounds(OutOfBounds *data, uint64_t index) {
+  if (is_unwatched) return;
   Finding f;
   memset(&f, 0, sizeof f);
   f.kind = BOUNDS;
@@ -1078,7 +1118,7 @@ void opsmith_read_only(const void *place, unsigned size, int line) {
 
 void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_reading) {
   if (disorder) give_way();
-  if (RARE((uint64_t)place & (size - 1))) {
+  if (RARE((uint64_t)place & (size - 1)) && !is_unwatched) {
     Region *r = find_region((uint64_t)place);
     Finding f = describe_access(MISALIGNED, LINE | (uint32_t)line, (uint32_t)(r - regions), (uint64_t)place, size, 2);
     f.detail = size;
@@ -1152,22 +1192,24 @@ EXPORT void opsmith_prepare(uint32_t count, const uint64_t *starts, const uint64
 struct Mark { uint32_t chunk; uint64_t used; };
 static Mark mark_cells;
 static uint64_t mark_arena;
+static Cell *first_cells[MOST_REGIONS / 2];  // of regions that stay, before a draw splits entries
 
 // A draw in fresh surroundings. Variables of the device keep what an earlier draw left only where `keeps_device`.
 EXPORT void opsmith_begin(int poison_byte, int reversed, int keeps_device, uint64_t disorder_, int unwatched) {
   forget_read_only();
   disorder = disorder_;
   is_unwatched = unwatched != 0;
-  if (!mark_arena) mark_arena = arena_used, mark_cells = Mark{chunk_now, chunk_used};
+  has_one_stack = unwatched == 2;
+  if (!mark_arena) {
+    mark_arena = arena_used, mark_cells = Mark{chunk_now, chunk_used};
+    for (uint32_t i = DYNAMIC_REGION; i < first_array; i++) first_cells[i] = regions[i].cells;
+  }
   arena_used = mark_arena;
   chunk_now = mark_cells.chunk;
   chunk_used = mark_cells.used;
   region_count = first_array;
   memset(owners + mark_arena / PAGE, 0, sizeof owners - mark_arena / PAGE * 2);
-  for (uint32_t i = DYNAMIC_REGION; i < first_array; i++)
-    if (regions[i].shift < 2) regions[i].shift = 2, regions[i].cells = 0;
-  for (uint32_t i = DYNAMIC_REGION; i < first_array; i++)
-    if (!regions[i].cells) regions[i].cells = take_cells((i == DYNAMIC_REGION ? DYNAMIC : regions[i].end - regions[i].start) / 4 + 1);
+  for (uint32_t i = DYNAMIC_REGION; i < first_array; i++) regions[i].shift = 2, regions[i].cells = first_cells[i];
   poison = poison_byte;
   is_reversed = reversed != 0;
   if (!keeps_device) memcpy(opsmith_device_begin, device_copy, (size_t)(opsmith_device_end - opsmith_device_begin));
@@ -1180,16 +1222,18 @@ EXPORT void opsmith_begin(int poison_byte, int reversed, int keeps_device, uint6
 
 // An array of the draw; its address, or 0 where memory is spent. `kind`: 0 input, else one that a program may write.
 EXPORT uint64_t opsmith_place(uint64_t size, uint32_t element, int kind) {
+  if (is_unwatched) {  // as an allocator packs them
+    uint64_t packed = (uint64_t)arena + arena_used;
+    arena_used += (size + 255) / 256 * 256;
+    return arena_used > ARENA ? 0 : packed;
+  }
   uint64_t gap = size < (1 << 20) ? 1 << 20 : size > (16 << 20) ? 16 << 20 : size;
   uint64_t start = arena_used, used = (size + PAGE - 1) / PAGE * PAGE;
   if (region_count == MOST_REGIONS || start + used + gap > ARENA) return 0;
   uint32_t shift = element == 1 ? 0 : element == 2 ? 1 : 2;
   Region *r = &regions[region_count];
   *r = Region{(uint64_t)arena + start, (uint64_t)arena + start + size, 0, kind ? (uint32_t)WRITABLE : (uint32_t)INPUT, shift, run_phase, run_phase, 0};
-  if (kind) {
-    r->cells = take_cells(size >> shift);
-    memset((void *)r->start, poison, size);
-  }
+  if (kind) r->cells = take_cells(size >> shift);
   for (uint64_t i = 0; i < used / PAGE; i++) owners[start / PAGE + i] = (uint16_t)region_count;
   region_count++;
   arena_used = start + (used + gap + PAGE - 1) / PAGE * PAGE;

@@ -81,6 +81,9 @@ class Array:
     start: int
     size: int  # bytes
 
+    def write(self, data: bytes | memoryview) -> None:
+        memoryview((ctypes.c_char * self.size).from_address(self.start)).cast("B")[:] = data
+
 
 @dataclass(frozen=True)
 class LaunchScene:

@@ -1,7 +1,8 @@
 """Runs a program's launches in the candidate's process, on every draw and pass. The first finding ends the run.
 
-Passes differ in what outputs, workspaces and shared memory hold before they are written, in the order of draws, blocks
-and threads, and in whether variables of the device keep what an earlier draw left. No torch, no numpy.
+Passes differ in what outputs, workspaces and shared memory hold before they are written, in the order of draws, blocks,
+threads and atomics, in whether variables of the device keep what an earlier draw left, and in whether accesses are
+watched (`gpu.passes`). No torch, no numpy.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from pathlib import Path
 
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
@@ -17,11 +19,23 @@ from opsmith.targets.gpu.emulator.dialect import EmulatedDialect
 from opsmith.targets.gpu.emulator.findings import Array, EmulatorFinding, LaunchScene, describe_finding, read_record
 from opsmith.targets.gpu.emulator.library import LibraryFile
 from opsmith.targets.gpu.emulator.source import name_entry
-from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundPlan, ResolvedLaunch, read_bound_plan
+from opsmith.targets.gpu.passes import CALLS, DISORDERED, DrawFills, PassFills, begin_fills
+from opsmith.targets.gpu.plan import (
+    INPUT,
+    NUMBER,
+    OUTPUT,
+    WHOLE,
+    WORKSPACE,
+    BoundPlan,
+    ResolvedLaunch,
+    ResolvedPlan,
+    read_bound_plan,
+)
 from opsmith.targets.gpu.resolving import resolve_plan
-from opsmith.targets.native.layout import DrawLayout, Pass, choose_passes, read_inputs, write_outputs
+from opsmith.targets.native.layout import DrawLayout, Pass, read_inputs, write_outputs
 
 EMULATED, PLAN = "emulated", "plan"  # artefacts of a build
+_FEW_THREADS = 1 << 16  # of all launches: they are run several times on one stack where nothing is watched
 _LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
 
 
@@ -35,26 +49,37 @@ def run_emulated(dialect: EmulatedDialect, path: Path, plan: BoundPlan, inputs: 
     cannot be loaded."""
     layout, arrays = read_inputs(memoryview(inputs))
     library = _load_library(path, dialect)
-    passes = choose_passes(layout.threads)
-    rows = []
-    for number, pass_ in enumerate(passes):
-        rows.append(
-            _run_pass(library, plan, pass_, number == len(passes) - 1, list(zip(layout.draws, arrays, strict=True)))
-        )
+    trial = _TrialRun(library, plan, list(zip(layout.draws, arrays, strict=True)), begin_fills(layout.seed, [path]))
+    rows = [trial.run_pass(number, pass_) for number, pass_ in enumerate(layout.passes)]
     if library.suspicion is not None and any(row != rows[0] for row in rows):
         raise library.suspicion
     return write_outputs(output for row in rows for output in row)
 
 
-def _run_pass(
-    library: _Library, plan: BoundPlan, pass_: Pass, is_last: bool, draws: Sequence[tuple[DrawLayout, list[memoryview]]]
-) -> list[bytes]:
-    """The outputs of all draws, in the order of the draws."""
-    order = range(len(draws))
-    outputs: dict[int, list[bytes]] = {}
-    for count, draw in enumerate(reversed(order) if pass_.is_reversed else order):
-        outputs[draw] = library.run_draw(plan, pass_, is_last and count > 0, *draws[draw])
-    return [output for draw in order for output in outputs[draw]]
+@dataclass(frozen=True)
+class _TrialRun:
+    """The passes over a trial."""
+
+    library: _Library
+    plan: BoundPlan
+    draws: Sequence[tuple[DrawLayout, list[memoryview]]]
+    fills: PassFills
+
+    def run_pass(self, number: int, pass_: Pass) -> list[bytes]:
+        """The outputs of all draws, in the order of the draws."""
+        order = range(len(self.draws))
+        rows: dict[int, list[bytes]] = {}
+        for count, draw in enumerate(reversed(order) if pass_.is_reversed else order):
+            keeps_device = number >= DISORDERED and count > 0
+            disorder = self.fills.draw_order(number, pass_)
+            resolved = resolve_plan(self.plan, self.draws[draw][0].numbers)
+            is_small = sum(prod(launch.grid) * prod(launch.block) for launch in resolved.launches) <= _FEW_THREADS
+            self.library.begin_draw(pass_, keeps_device, disorder, has_one_stack=is_small)
+            fills = self.fills.fill_draw(pass_, draw, self.draws[draw][0].outputs)
+            calls = CALLS if pass_.is_ordinary and is_small else 1
+            rows[draw] = self.library.run_draw(self.plan, resolved, fills, calls, *self.draws[draw])
+        self.fills.first = self.fills.first or rows
+        return [output for draw in order for output in rows[draw]]
 
 
 @dataclass(frozen=True)
@@ -78,6 +103,8 @@ class _Library:
         self.suspicion: EmulatorFinding | None = None
         for name in ("opsmith_finding", "opsmith_suspicion"):
             getattr(self._library, name).restype = ctypes.c_void_p
+        begin = self._library.opsmith_begin
+        begin.argtypes = [*[ctypes.c_int] * 3, ctypes.c_uint64, ctypes.c_int]
         place = self._library.opsmith_place
         place.restype, place.argtypes = ctypes.c_uint64, [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int]
         launch = self._library.opsmith_launch
@@ -88,23 +115,31 @@ class _Library:
         sizes = (ctypes.c_uint64 * len(shared))(*(variable.size for variable in shared))
         self._library.opsmith_prepare(len(shared), starts, sizes)
 
+    def begin_draw(self, pass_: Pass, keeps_device: bool, disorder: int, has_one_stack: bool) -> None:
+        """`has_one_stack`: the threads of an unwatched pass, which takes time with each switch."""
+        unwatched = (2 if has_one_stack else 1) if pass_.is_ordinary else 0
+        self._library.opsmith_begin(pass_.poison, int(pass_.is_reversed), int(keeps_device), disorder, unwatched)
+
     def run_draw(
-        self, plan: BoundPlan, pass_: Pass, keeps_device: bool, draw: DrawLayout, views: Sequence[memoryview]
+        self,
+        plan: BoundPlan,
+        resolved: ResolvedPlan,
+        fills: DrawFills,
+        calls: int,
+        draw: DrawLayout,
+        views: Sequence[memoryview],
     ) -> list[bytes]:
-        """The outputs. Raises EmulatorFinding and PlanFault."""
-        resolved = resolve_plan(plan, draw.numbers)
-        self._library.opsmith_begin(
-            pass_.poison,
-            int(pass_.is_reversed),
-            int(keeps_device),
-            ctypes.c_uint64(987654321 if pass_.is_reversed and pass_.heap == 0 else 0),
-            0,
-        )
+        """What is left in its outputs. Raises EmulatorFinding and PlanFault."""
         arrays = self._place_arrays(plan, draw, resolved.workspaces)
-        for array, view in zip(arrays.by_kind[INPUT], views, strict=True):
-            memoryview((ctypes.c_char * array.size).from_address(array.start)).cast("B")[:] = view
-        for number, launch in enumerate(resolved.launches):
-            self._run_launch(plan, launch, number, draw, arrays)
+        for array, size in zip(arrays.by_kind[WORKSPACE], resolved.workspaces, strict=True):
+            array.write(fills.draw_workspace(size, views))
+        held: dict[str, Sequence[bytes | memoryview]] = {INPUT: views, OUTPUT: fills.outputs}
+        for _ in range(calls):
+            for kind, data in held.items():
+                for array, bytes_ in zip(arrays.by_kind[kind], data, strict=True):
+                    array.write(bytes_)
+            for number, launch in enumerate(resolved.launches):
+                self._run_launch(plan, launch, number, draw, arrays)
         return [ctypes.string_at(array.start, array.size) for array in arrays.by_kind[OUTPUT]]
 
     def _place_arrays(self, plan: BoundPlan, draw: DrawLayout, workspaces: Sequence[int]) -> _Arrays:
