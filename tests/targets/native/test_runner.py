@@ -100,7 +100,7 @@ def test_what_is_not_an_input_makes_passes_differ(body: str, tmp_path: Path) -> 
 @needs_compiler
 def test_what_an_output_held_before_a_call_makes_passes_differ(tmp_path: Path) -> None:
     passes = run_passes(COPY.replace("i = 0", "i = 1") + "}", tmp_path)
-    assert passes[0] != passes[1]
+    assert passes[0] != passes[2]  # pass 1 may find what pass 0 has left
 
 
 @needs_compiler

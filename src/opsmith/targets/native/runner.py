@@ -88,13 +88,13 @@ class _TrialRun:
         order = range(len(self.scenes))
         rows: dict[int, list[bytes]] = {}
         self._prepare_heap(library, pass_)
+        canary, poison = (draw_junk(self.source, kind) for kind in (pass_.canary, pass_.poison))
         for draw in reversed(order) if pass_.is_reversed else order:
             memory = self.scenes[draw].memory
-            outputs = self._draw_outputs(pass_, draw)
+            outputs = self._draw_outputs(draw) if pass_.has_old_outputs else [poison] * len(memory.outputs)
             if pass_.is_ordinary:
                 rows[draw] = self.scenes[draw].call_ordinary(library, outputs)
                 continue
-            canary = draw_junk(self.source, pass_.canary)
             self.scenes[draw].prepare(canary, outputs)
             library.call_function(memory.arguments)
             if library.asked > self.layout.threads:
@@ -112,10 +112,8 @@ class _TrialRun:
         junk = draw_left_bytes(self.source, arrays) if pass_.has_old_heap else draw_junk(self.source, pass_.heap)
         library.prepare(junk, self.layout.threads, self.source)
 
-    def _draw_outputs(self, pass_: Pass, draw: int) -> list[bytes]:
-        """What they hold before a call: all of it, or the tile that is repeated."""
-        if not pass_.has_old_outputs:
-            return [draw_junk(self.source, pass_.poison) for _ in self.layout.draws[draw].outputs]
+    def _draw_outputs(self, draw: int) -> list[bytes]:
+        """What they hold that another call has left."""
         others = [row for number, row in self.first.items() if number != draw]
         return [
             draw_old_output(self.source, right, [row[place] for row in others if len(row[place]) == len(right)])

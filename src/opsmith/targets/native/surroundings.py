@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-TILE = 1 << 14  # bytes of junk, repeated from a random place on
+TILE = 1 << 12  # bytes of junk, repeated from a random place on
 _NOT_A_NUMBER = 0xFF
 _KINDS = {byte: bytes((byte & 0xF8) | (value & 3) for value in range(256)) for byte in (0x7B, 0xFB)}  # of any width
 _EVEN = bytes(0xF0 | value & 0xF for value in range(256))
