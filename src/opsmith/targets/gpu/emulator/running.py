@@ -76,7 +76,7 @@ class _TrialRun:
             is_small = sum(prod(launch.grid) * prod(launch.block) for launch in resolved.launches) <= _FEW_THREADS
             self.library.begin_draw(pass_, keeps_device, disorder, has_one_stack=is_small)
             fills = self.fills.fill_draw(pass_, draw, self.draws[draw][0].outputs)
-            calls = CALLS if pass_.is_ordinary and is_small else 1
+            calls = CALLS if pass_.is_ordinary and is_small and len(self.draws) > 1 else 1  # else: of hidden sizes
             rows[draw] = self.library.run_draw(self.plan, resolved, fills, calls, *self.draws[draw])
         self.fills.first = self.fills.first or rows
         return [output for draw in order for output in rows[draw]]
