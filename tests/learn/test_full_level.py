@@ -39,7 +39,7 @@ class Thorough(InProcess):
         self.fully.append(f"{task.id} {source}")
         await asyncio.sleep(0)
         if int(content_hash(source)[:2], 16) % 2:
-            return replace(verdict, outcome=Outcome.REFUSED, errors=veil_findings([FINDING]), stage=Stage.MATCH)
+            return replace(verdict, outcome=Outcome.REFUSED, errors=veil_findings([FINDING], ""), stage=Stage.MATCH)
         return verdict
 
 
