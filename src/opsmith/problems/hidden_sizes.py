@@ -107,12 +107,21 @@ class HiddenPool(Generic[Material]):
 
     def complete_sizes(self, drawn: Sizes, most_numbers: int = MOST_NUMBERS) -> Sizes | None:
         """With all that follows by constraints; None: they break one, a dim is not whole, or a draw costs too much."""
-        sizes = follow_constraints(self.problem.constraints, drawn)
+        sizes = self._follow_possible(drawn)
         all_sizes = {**self.problem.base_sizes, **(sizes or {})}
-        is_possible = has_whole_dims(self.problem, all_sizes) and satisfies_all(self.problem.constraints, all_sizes)
-        if not is_possible or self.problem.count_numbers(all_sizes) > most_numbers:
+        if sizes is None or self.problem.count_numbers(all_sizes) > most_numbers:
             return None
         return sizes if self._count_points(all_sizes) <= MOST_POINTS else None
+
+    def is_possible(self, drawn: Sizes) -> bool:
+        """Whether there is the problem at such sizes."""
+        return self._follow_possible(drawn) is not None
+
+    def _follow_possible(self, drawn: Sizes) -> Sizes | None:
+        sizes = follow_constraints(self.problem.constraints, drawn)
+        all_sizes = {**self.problem.base_sizes, **(sizes or {})}
+        is_whole = has_whole_dims(self.problem, all_sizes) and satisfies_all(self.problem.constraints, all_sizes)
+        return sizes if is_whole else None
 
     def _count_points(self, sizes: Sizes) -> int:
         """What follows from other symbols is no loop."""

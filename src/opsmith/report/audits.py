@@ -13,18 +13,21 @@ from rich.table import Table
 from opsmith.judging.audited_files import Audit
 from opsmith.records import printable, to_json
 from opsmith.report.tables import make_table
-from opsmith.targets.audit import CHECKS, Finding, State
+from opsmith.targets.audit import CHECKS, SIZES, Finding, State
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
     """The fields of `opsmith check --json`."""
-    return {"task": audit.task, "state": audit.state.value, "findings": to_json(audit.findings)}
+    findings = [{key: value for key, value in row.items() if value != {}} for row in to_json(audit.findings)]
+    return {"task": audit.task, "state": audit.state.value, "findings": findings}
 
 
 def audits_table(audits: Sequence[Audit]) -> Table:
-    rows = make_table("task", "state", *CHECKS)
+    has_sizes = any(finding.check == SIZES for audit in audits for finding in audit.findings)
+    checks = [*CHECKS, SIZES] if has_sizes else CHECKS
+    rows = make_table("task", "state", *checks)
     for audit in audits:
-        rows.add_row(audit.task, audit.state.value, *(_describe_state(audit, check) for check in CHECKS))
+        rows.add_row(audit.task, audit.state.value, *(_describe_state(audit, check) for check in checks))
     counts = Counter(audit.state.value for audit in audits)
     files = "task file" if len(audits) == 1 else "task files"
     rows.caption = f"{len(audits)} {files}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
@@ -37,7 +40,7 @@ def _describe_state(audit: Audit, check: str) -> str:
     faulty = sum(finding.state is State.FAULTY for finding in findings)
     if faulty:
         return f"FAULTY ({faulty})"
-    fine = [finding.tried for finding in findings if finding.state is State.FINE]
+    fine = [finding.tried for finding in findings if finding.state is State.FINE or check == SIZES]
     return fine[0] if fine else State.UNCHECKED.value
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opsmith.problems.audit.findings import Finding, State
+from opsmith.problems.audit.findings import SIZES, Finding, State
 from opsmith.records import Boundary, Outcome, Task, Verdict
 
-__all__ = ["CHECKS", "Finding", "Judge", "State", "audit_program"]
+__all__ = ["CHECKS", "SIZES", "Finding", "Judge", "State", "audit_program"]
 
 IMPL = "`impl`"  # where a file's own program lies unless its target says otherwise
 Judge = Callable[[Task, str], Verdict]

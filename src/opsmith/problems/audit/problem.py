@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from opsmith.problems.audit.answers import check_answers
 from opsmith.problems.audit.data import note_distributions, prepare_material
-from opsmith.problems.audit.findings import Finding, State
+from opsmith.problems.audit.findings import SIZES, Finding, State
 from opsmith.problems.audit.reference import check_inputs, check_reference, check_tolerance, note_narrowing
 from opsmith.problems.native import NativeData
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
+from opsmith.problems.size_coverage import find_unreached, write_unreached
 
 _AFTER_DATA = ("reference", "answers", "tolerance", "inputs")
 _WORDS = {  # what task files call it -> what problem files do
@@ -47,6 +48,17 @@ def _find_all(problem: Problem) -> Iterator[Finding]:
     yield from note_narrowing(f"the reference of {name}" for name in material.narrowed_outputs)
     yield from check_inputs(material)
     yield from note_distributions(drawn.explain_distributions())
+    yield _check_sizes(problem)
+
+
+def _check_sizes(problem: Problem) -> Finding:
+    """Which share of each dim's sizes, up to twice the largest stated one, no hidden draw can reach."""
+    shares = find_unreached(problem)
+    figures = {level.value: dict(row) for level, row in shares.items()}
+    largest = ", ".join(f"{level} {100 * max(row.values(), default=0.0):.3g} %" for level, row in shares.items())
+    is_whole = not any(any(row.values()) for row in shares.values())
+    state, found = (State.FINE, "") if is_whole else (State.NOTE, write_unreached(shares))
+    return Finding(SIZES, state, f"out of reach: {largest}", found, figures=figures)
 
 
 def _use_own_words(text: str) -> str:

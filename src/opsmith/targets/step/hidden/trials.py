@@ -1,22 +1,22 @@
 """Hidden trials: the sizes at which a program must be right whose graph is not the same at all of them.
 
-At sizes where its graph is another one, the smallest first, and at some that are drawn: odd, tiny, mixed, powers of
-two, and each symbol larger than in any shape set of the task. A size at which the task makes no sense (its reference or
-a function fails, a margin is out of reach) is left out. So is one at which a trial costs too much; where few graphs of
-the program are left to be tried, a warning says which was not, and why.
+At sizes where its graph is another one, the smallest first, and at some that are drawn: of the kinds that programs in
+other languages are tried at (`problems.size_kinds`), and each symbol far larger than in any shape set. A size at which
+the task makes no sense (its reference or a function fails, a margin is out of reach) is left out. So is one at which a
+trial costs too much; where few graphs of the program are left to be tried, a warning says which was not, and why.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
-import numpy as np
-
 from opsmith.problems.shape_sets import has_whole_dims
-from opsmith.records import Scrutiny, Task
+from opsmith.problems.size_kinds import GROWTH, REACH, SizeKind, SizeRange, list_kinds
+from opsmith.records import Level, Scrutiny, Task
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.step.hidden.points import find_changing_sizes
 from opsmith.targets.step.hidden.prepare import Preparation, Sizes, TooCostlyError, UnfitError, sizes_text
@@ -30,7 +30,7 @@ MAX_CHANGED = 12  # other graphs of a program that are tried ...
 MAX_FAR = 3  # ... of which so many at far sizes
 ENOUGH = 3  # other graphs that were tried: then those that cost too much are not mentioned
 PLACES = 4  # sizes at which a trial is looked for
-ODD = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
+FAR = 8.0  # times its largest size in a shape set: as far as one symbol is drawn
 
 
 def hidden_trials(task: Task, program: Program, scrutiny: Scrutiny) -> HiddenTrials | None:
@@ -39,12 +39,14 @@ def hidden_trials(task: Task, program: Program, scrutiny: Scrutiny) -> HiddenTri
     if graph is None or not depends_on_sizes(graph, program.spec):
         return None
     warnings: list[str] = []
-    seeds = [scrutiny.draw_number(task.digest, level) for level in scrutiny.levels]
-    surveys = [(seed, survey_sizes(program.spec, program.source, seed)) for seed in seeds]
-    flagged = [(seed, survey) for seed, survey in surveys if survey.is_flagged]
+    seeds = [(level, scrutiny.draw_number(task.digest, level)) for level in scrutiny.levels]
+    surveys = [(level, seed, survey_sizes(program.spec, program.source, seed)) for level, seed in seeds]
+    flagged = [(level, seed, survey) for level, seed, survey in surveys if survey.is_flagged]
     if not flagged:
         return None
-    choices = [(_Choice(Preparation(program, seed), warnings), survey.other_programs) for seed, survey in flagged]
+    choices = [
+        (_Choice(Preparation(program, seed), level, warnings), survey.other_programs) for level, seed, survey in flagged
+    ]
     return HiddenTrials(chain.from_iterable(choice.choose_trials(others) for choice, others in choices), warnings)
 
 
@@ -53,11 +55,12 @@ class _Choice:
     """Chooses the trials of one program; `warnings` are whole when all have been asked for."""
 
     preparation: Preparation
+    level: Level
     warnings: list[str] = field(default_factory=list)
 
     def choose_trials(self, variants: Sequence[GraphVariant]) -> Iterator[Trial]:
         yield from self._try_changed(variants)
-        for kind in drawn_sizes(self.preparation.spec, self.preparation.seed):
+        for kind in drawn_sizes(self.preparation.spec, self.preparation.seed, self.level):
             trial = self._first_of(kind, {})
             if trial is not None:
                 yield trial
@@ -90,36 +93,24 @@ class _Choice:
         return None
 
 
-def drawn_sizes(spec: TaskSpec, seed: int) -> Iterator[Iterator[dict[str, int]]]:
-    """Kinds of sizes, of each some that the task's dims allow."""
-    draw, largest = np.random.default_rng(seed), find_changing_sizes(spec)
-    kinds: list[_Kind] = [
-        lambda name: int(draw.choice(ODD)),
-        lambda name: int(draw.integers(1, 4)),
-        lambda name: int(draw.integers(1, 41)),
-        lambda name: 2 ** int(draw.integers(0, 6)),
-    ]
-    for large, size in largest.items():
-        kinds += [_one_large(draw, large, low * size, high * size) for low, high in ((1, 1.08), (1.3, 2), (2, 8))]
-    return (_choose_allowed(spec, kind) for kind in kinds)
+def drawn_sizes(spec: TaskSpec, seed: int, level: Level) -> Iterator[Iterator[dict[str, int]]]:
+    """Kinds of sizes, of each some that the task's dims allow. Parts of magnitudes are not drawn: `survey_sizes` has
+    looked at every size."""
+    source = random.Random(seed)
+    for kind in list_kinds(spec.problem, level):
+        if not kind.name.startswith("step "):
+            yield _choose_allowed(spec, kind, source)
+    far = find_changing_sizes(spec).items() if level is Level.CHEAP else ()
+    for name, size in far:
+        for low, high in ((GROWTH, REACH), (REACH, FAR)):
+            ranges = {other: (SizeRange(2, 5),) for other in find_changing_sizes(spec)}
+            large = SizeRange(math.ceil(low * size) + 1, math.ceil(high * size) + 1)
+            yield _choose_allowed(spec, SizeKind(f"far {name}", {**ranges, name: (large,)}, name), source)
 
 
-_Kind = Callable[[str], int]  # the size of a symbol
-
-
-def _one_large(draw: np.random.Generator, large: str, low: float, high: float) -> _Kind:
-    """One symbol larger than in any shape set, all others small."""
-
-    def choose_size(name: str) -> int:
-        if name != large:
-            return int(draw.integers(2, 6))
-        return int(math.exp(draw.uniform(math.log(low), math.log(high)))) + 1
-
-    return choose_size
-
-
-def _choose_allowed(spec: TaskSpec, kind: _Kind) -> Iterator[dict[str, int]]:
+def _choose_allowed(spec: TaskSpec, kind: SizeKind, source: random.Random) -> Iterator[dict[str, int]]:
     """At most PLACES sizes at which every dim of the task is whole."""
     base, names = spec.problem.base_sizes, find_changing_sizes(spec)
-    candidates = ({name: kind(name) for name in names} for _ in range(10 * PLACES))
+    drawn = (kind.draw_sizes(source, 1) or {} for _ in range(10 * PLACES))
+    candidates = ({name: sizes.get(name, base[name]) for name in names} for sizes in drawn)
     return islice((sizes for sizes in candidates if has_whole_dims(spec.problem, {**base, **sizes})), PLACES)
