@@ -54,7 +54,7 @@ def test_hidden_draws_have_other_scalars_and_so_have_hand_made_inputs() -> None:
 def test_scalars_are_the_files_where_the_reference_fails_with_others() -> None:
     refusing = ("return x * torch", "assert 0.9e-5 < eps < 1.1e-5\n      return x * torch")
     draws = list(NativeData(read_example(RMS_NORM, refusing)).draw_hidden(Scrutiny("a secret")))
-    assert len(draws) >= 5
+    assert len(draws) >= 4
     assert all(draw.problem.scalars == {"eps": 1e-5} and not draw.is_case for draw in draws)
 
 

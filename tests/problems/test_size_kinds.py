@@ -119,9 +119,8 @@ def test_the_cheap_level_of_a_problem_of_two_symbols() -> None:
     """M: 6 and 3, N: 40 and 129; nothing else is timed."""
     assert list_ranges(SOFTMAX, Level.CHEAP) == {
         "tiny": {"M": TINY, "N": TINY},
-        "odd": {"M": [*ODD, *PRIME], "N": [*ODD, *PRIME]},
+        "odd or between": {name: [*ODD, *PRIME, *GAPS[name]] for name in "MN"},
         "aligned": {"M": ALIGNED, "N": ALIGNED},
-        "between": GAPS,
         "above M": {"M": [*ABOVE_M, (8, 32, 32, "")], "N": SMALL},
         "above N": {"M": SMALL, "N": [*ABOVE_N, (168, 258, 32, "")]},
     }
@@ -209,12 +208,14 @@ def test_sizes_that_are_timed_lie_below_what_is_drawn_beyond() -> None:
         (1332, 2048, 1, ""),
         (1332, 2048, 32, ""),
     ]
-    assert ranges["between"] == {"M": [(1, 6, 1, "")], "N": [(1, 128, 1, ""), (130, 299, 1, "")]}
+    between = list_ranges(RMS_NORM, Level.FULL)["between all, draw 0"]
+    assert between == {"M": [(1, 6, 1, "")], "N": [(1, 128, 1, ""), (130, 299, 1, "")]}
 
 
 def test_of_many_gaps_the_widest_are_drawn_from_and_without_one_small_sizes() -> None:
     shapes = "shapes: {a: {M: 1, N: 2}, b: {M: 2, N: 8}, c: {M: 3, N: 32}, d: {M: 4, N: 36}, e: {M: 5, N: 200}, f: {M: 6, N: 202}}"
-    ranges = list_ranges(SOFTMAX.replace("shapes: {odd: {M: 3, N: 129}}", shapes), Level.CHEAP)["between"]
+    text = SOFTMAX.replace("shapes: {odd: {M: 3, N: 129}}", shapes)
+    ranges = list_ranges(text, Level.FULL)["between all, draw 0"]
     assert ranges["M"] == SMALL
     assert ranges["N"] == [(1, 1, 1, ""), (3, 7, 1, ""), (9, 31, 1, ""), (41, 199, 1, "")]
 

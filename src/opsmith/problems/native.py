@@ -5,6 +5,7 @@ What is expected is the reference in float64 on the same inputs; how far a resul
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,9 +37,9 @@ from opsmith.problems.scalar_draws import Scalars, draw_scalars
 from opsmith.problems.shaped_draws import ShapedPool
 from opsmith.problems.size_kinds import Sizes
 from opsmith.problems.tolerance import ROUNDINGS, WIDEST, Limit, find_largest, measure_distance
-from opsmith.records import Scrutiny
+from opsmith.records import Level, Scrutiny
 
-MOST_CASES = 4  # hand-made inputs that are tried with other scalars at each level
+MOST_CASES = {Level.CHEAP: 1, Level.FULL: 4}  # hand-made inputs that are tried with other scalars
 LOOSE = 0.05  # draws with other scalars may be as loose, or twice as loose as with the file's
 _LEAST = 2**10  # times the least normal number of its type must a result hold: smaller ones may count as zero on a GPU
 
@@ -265,8 +266,9 @@ class NativeData(ProblemData[NativeDraw]):
     def _draw_cases(self, scrutiny: Scrutiny) -> Sequence[NativeDraw]:
         """Those of a level alone: what shows an epsilon is often made by hand."""
         if scrutiny not in self._cases:
-            drawn = []
-            for number, case in enumerate(self.problem.cases[:MOST_CASES]):
+            drawn, cases = [], list(enumerate(self.problem.cases))
+            source = random.Random(scrutiny.draw_number(scrutiny.level, "cases", hash_problem(self.problem)))
+            for number, case in source.sample(cases, min(len(cases), MOST_CASES[scrutiny.level])):
                 seed = scrutiny.draw_number(scrutiny.level, "scalars", hash_problem(self.problem), str(number))
                 if draw_scalars(self.problem, seed) != self.problem.scalars:
                     sizes = self.problem.shapes.get(case.shape, {})

@@ -150,12 +150,11 @@ def list_kinds(problem: Problem, level: Level) -> list[SizeKind]:
 
 
 def _list_cheap(problem: Problem) -> Iterator[SizeKind]:
-    """All symbols tiny, odd, aligned, between stated sizes; then each one alone above those that are tried."""
+    """All symbols tiny; odd or between stated sizes; aligned; then each one alone above those that are tried."""
     names, gaps = list_varying(problem), _find_gaps(problem)
     yield SizeKind("tiny", dict.fromkeys(names, (_FORMS["tiny"],)))
-    yield SizeKind("odd", dict.fromkeys(names, _UNALIGNED))
+    yield SizeKind("odd or between", {name: (*_UNALIGNED, *gaps[name]) for name in names})
     yield SizeKind("aligned", dict.fromkeys(names, _ALIGNED))
-    yield SizeKind("between", gaps)
     for name in list_independent(problem):
         above = [*_list_above(problem, name), SizeRange(*_beyond(problem, name), 32)]
         yield _vary_alone(problem, f"above {name}", name, above, False)
