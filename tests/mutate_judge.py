@@ -48,8 +48,9 @@ PURE = [
     *(f"problems/{name}" for name in ("hidden_sizes", "size_kinds", "scalar_draws")),
     *(f"measuring/{name}" for name in ("claims", "intervals", "pairs")),
 ]
-FOLDERS = "judging problems measuring targets/native targets/step targets/command suites profiling/test_texts.py"
-FURTHER = "report/test_run_speeds.py results/test_bests.py results/test_optimisation.py security"
+FOLDERS = "judging problems measuring targets/native targets/step targets/command suites executors security"
+FURTHER = """profiling/test_texts.py report/test_run_speeds.py results/test_bests.py results/test_optimisation.py
+cli/test_verify_command.py cli/test_check_command.py learn/test_loop.py mcp/test_service.py"""
 HITS = "PYTHON_MUTANTS_HITS"  # a name that workers' environments keep
 TIMED_OUT, BROKEN = 99, 98  # exit codes
 FIRST_S = 2.0  # of tests, before the others are read
@@ -452,7 +453,7 @@ class Killing:
     """Mutants against their tests, in as many slots at once as are given."""
 
     def __init__(self, slots: list[Path], tests: dict[str, Any], options: argparse.Namespace) -> None:
-        self.free, self.tests, self.budget = slots, tests, options.budget
+        self.free, self.tests, self.budget, self.is_quick = slots, tests, options.budget, options.quick
         self.killers: dict[str, Counter[str]] = defaultdict(Counter)  # by module
         self.running: dict[int, Run] = {}
         self.stamp = int(time.time())
@@ -472,10 +473,9 @@ class Killing:
         }
         first = [name for name, _ in self.killers[mutant.module].most_common(6) if names.get(name, 9.0) < 3.0]
         by_file = [list(group) for _, group in groupby(sorted(names), key=lambda name: name.partition("::")[0])]
-        room, _, stem = mutant.module.rpartition("/")
+        room = mutant.module.partition("/")[0]
         by_file.sort(
             key=lambda group: (
-                stem not in group[0],
                 not group[0].startswith(f"tests/{room}/"),
                 sum(names[name] for name in group) / len(group),
             )
@@ -486,12 +486,16 @@ class Killing:
     def run_all(self, mutants: Sequence[Mutant]) -> None:
         waiting = [mutant for mutant in mutants if mutant.key not in self.results]
         print(f"{len(mutants)} mutants, {len(waiting)} to try", flush=True)
-        for module, group in groupby(waiting, key=lambda mutant: mutant.module):
-            if module in PURE:
-                self._kill_in_place(list(group))
+        by_module = sorted(waiting, key=lambda mutant: mutant.module)
+        for _, group in groupby(by_module, key=lambda mutant: mutant.module):
+            self._kill_in_place(list(group))
         self.results = read_results()
         waiting = [mutant for mutant in waiting if self.results.get(mutant.key, {}).get("state") not in DETECTED]
         print(f"{len(waiting)} are left", flush=True)
+        if self.is_quick:
+            for mutant in waiting:
+                self.note(mutant, "survived", "", 0.0, 0)
+            return
         for mutant in waiting:
             tests, seconds = [], 0.0
             for name, own in self.choose_tests(mutant):
@@ -508,7 +512,7 @@ class Killing:
             self._wait()
 
     def _kill_in_place(self, mutants: Sequence[Mutant]) -> None:
-        """Most mutants of pure modules fall to a test of this process: they need neither a copy nor a worker."""
+        """Most mutants fall to a test of one process: they need neither a copy nor a worker."""
         child = os.fork()
         if not child:
             slot = self.free[0]
@@ -526,7 +530,7 @@ class Killing:
     def _choose_quick(self, mutant: Mutant) -> list[str]:
         seconds, chosen = 0.0, []
         for name, own in self.choose_tests(mutant):
-            if own < 1.0 and "/judging/" not in name and seconds < QUICK_S:
+            if own < 0.5 and seconds < QUICK_S:
                 seconds += own
                 chosen.append(name)
         return chosen
@@ -784,6 +788,7 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("--trace", default="", help="folders or files under tests/ whose tests are new or changed")
     parser.add_argument("--again", nargs="?", const=": ", help="try those again that survived [whose name has this]")
+    parser.add_argument("--quick", action="store_true", help="what tests of one process can say, and no more")
     parser.add_argument("--list", action="store_true", help="say the mutants and try none")
     parser.add_argument("--write", help="the page, from what was tried")
     return parser.parse_args()

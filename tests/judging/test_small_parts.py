@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tiny_target import Tiny
 
 from opsmith.errors import TargetError, TaskError, UsageError, VerifierError
 from opsmith.judging import executed_steps
@@ -25,7 +26,7 @@ from opsmith.judging.installation import read_installation_secret, read_scrutiny
 from opsmith.judging.judge import Solution, import_experiences
 from opsmith.judging.limits import Limits, limits_of_run
 from opsmith.judging.plans import read_plans
-from opsmith.judging.verifier import TrialTally, canonical_source, charge_error, describe_error, larger_error
+from opsmith.judging.verifier import TrialTally, canonical_source, charge_error, describe_error, larger_error, verify
 from opsmith.judging.worker import _or_problem, _read_by_target
 from opsmith.records import Boundary, Diagnostic, Level, Outcome, Scrutiny, Stage, Task, Verdict
 from opsmith.targets import TaskFault, Trial, TrialResult
@@ -334,6 +335,53 @@ def test_a_step_that_fails_is_a_verdict_that_names_the_method() -> None:
     assert "no program was examined" in str(ExecutedSteps().answers["begin"](TASK, {"source": "x"}))
 
 
+# -- verdicts without findings, and unjudged ones
+
+
+def judge_with(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Verdict:
+    monkeypatch.setattr(Tiny, "run_programs", lambda self, programs, trial: [run() for _ in programs])
+    return verify(TASK, "x y +", SCRUTINY)
+
+
+def test_a_trial_that_did_not_reach_the_comparison_is_refused_even_without_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    verdict = judge_with(lambda: TrialResult(Stage.RUN), monkeypatch)
+    assert (verdict.outcome, verdict.stage, verdict.trials) == (Outcome.REFUSED, Stage.RUN, 1)
+    verdict = judge_with(lambda: TrialResult(Stage.MATCH, (FINDING,)), monkeypatch)
+    assert (verdict.outcome, verdict.stage, verdict.errors) == (Outcome.REFUSED, Stage.MATCH, (FINDING,))
+    assert judge_with(lambda: TrialResult(Stage.MATCH), monkeypatch).passed
+
+
+def test_an_unjudged_program_took_its_time_and_says_who_judged_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = judge_with(lambda: "no result", monkeypatch)
+    assert (verdict.outcome, verdict.charged_to, verdict.verifier) == (Outcome.UNJUDGED, Boundary.TARGET, Tiny.verifier)
+    assert 0 < verdict.judging_seconds < 60
+    verdict = judge_with(lambda: TaskFault(FINDING), monkeypatch)
+    assert (verdict.outcome, verdict.charged_to, verdict.errors) == (Outcome.UNJUDGED, Boundary.TASK, (FINDING,))
+
+
+@pytest.mark.parametrize(
+    ("result", "is_followed"),
+    [
+        (TrialResult(Stage.MATCH), True),
+        (TrialResult(Stage.RUN), False),
+        (TrialResult(Stage.MATCH, (FINDING,)), False),
+        (None, True),  # nobody's fault
+    ],
+)
+def test_after_a_wrong_trial_no_other_is_given(
+    result: TrialResult | None, is_followed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = ExecutedSteps()
+    steps._run = run = make_run(Hiding(None), [Trial("a", 0), Trial("b", 1)], monkeypatch)
+    run.give_next()
+    monkeypatch.setattr(_TrialRun, "compare_outputs", lambda self, outputs: result)
+    answer = steps.answers["proceed"](TASK, {"source": "x", "blobs": [b""]})
+    assert (answer.get("trial", {}).get("name") == "b") is is_followed
+    assert (answer["result"] is None) is (result is None)
+
+
 # -- audits
 
 
@@ -410,6 +458,11 @@ def test_the_installations_secret_lies_in_the_users_state(tmp_path: Path, monkey
     assert read_installation_secret() == secret
     (path,) = (tmp_path / "state").rglob("*secret*")
     assert path.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "empty" / path.relative_to(tmp_path / "state")).parent.mkdir(parents=True)
+    (tmp_path / "empty" / path.relative_to(tmp_path / "state")).write_text("\n", "utf-8")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "empty"))
+    with pytest.raises(UsageError, match="expected the secret of this installation"):
+        read_installation_secret()
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     other = read_installation_secret()

@@ -65,6 +65,12 @@ def test_few_processes_are_widened_as_students_distribution_is(processes: int) -
     assert 2 * share / whole == pytest.approx(0.95, abs=1e-5)
 
 
+def test_what_is_redrawn_of_a_process_is_its_own() -> None:
+    interval = estimate_median([[0.8] * 10, [1.25] * 30])
+    assert interval.value == 1.25
+    assert interval.low < 0.8
+
+
 def test_of_each_process_as_many_figures_are_redrawn_as_the_shortest_has() -> None:
     ratios = [0.8, 0.9, 0.95, 0.98, 1.0, 1.01, 1.05, 1.2, 1.3]
     equal, unequal = estimate_median([ratios, ratios]), estimate_median([ratios, ratios * 40])

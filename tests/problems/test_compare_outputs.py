@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from opsmith.problems.compare import NO_CLUES, Agreement, Clues, Wording, compare_outputs, take_larger
 from opsmith.problems.draws import Draw
 from opsmith.problems.files.reading import read_problem
+from opsmith.problems.problem import OutputTensors
 from opsmith.problems.tolerance import Limit
 
 PROBLEM = read_problem("""
@@ -95,6 +97,8 @@ def test_numbers_are_written_in_full_and_limits_short() -> None:
     (finding,) = compare(put(1234.56789012, 0, 0, 0), allowed=0.00123456).errors
     assert finding.given.startswith("1234.56789 at index [0, 0]")
     assert finding.expected == "3 within 0.00123"
+    (finding,) = compare(None, put(12_345_678_901, 0, 0)).errors
+    assert finding.given.startswith("12345678901 at index [0]")
 
 
 def test_undecided_entries_are_not_compared() -> None:
@@ -156,13 +160,26 @@ def test_the_form_of_results_comes_before_their_values() -> None:
 
 
 @pytest.mark.parametrize(
+    ("wording", "name"),
+    [(Wording(), "output z_1 (int64 [M]"), (Wording(has_fields=True), "output z, field 1 (int64 [M]")],
+)
+def test_tensors_of_one_output_are_fields_or_have_names_of_their_own(wording: Wording, name: str) -> None:
+    types = tuple(output.types[0] for output in PROBLEM.outputs)
+    problem = replace(PROBLEM, outputs=(OutputTensors("z", types),))
+    y, place = stack(VALUES), stack(PLACES)
+    limits = [[Limit(y, torch.full_like(y, 0.5), torch.float64), Limit(place, None, torch.int64)]]
+    (finding,) = compare_outputs(problem, limits, [[y, place + 1]], str, wording).errors
+    assert finding.where.startswith(name)
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         (put(NAN, 0, 0, 0), "the result holds NaN"),
         (lambda values: values.zero_(), "the result is all zeros"),
         (lambda values: values.fill_(4.0), "every entry of the result is the same"),
         (lambda values: values.mul_(-1.5), "every entry is -1.5 times the expected one"),
-        (lambda values: values.mul_(1.02), "every entry is 1.02 times the expected one"),
+        (lambda values: values.mul_(1.015), "every entry is 1.015 times the expected one"),
         (lambda values: values.copy_(values.flip(-1)), "these are the right values in another order: check the order"),
         (lambda values: values.add_(1.0), "every entry differs: check which values are combined"),
         (lambda values: values[:, 0].add_(1.0), "some entries are right"),

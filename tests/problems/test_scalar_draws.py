@@ -34,6 +34,23 @@ def test_a_number_keeps_its_sign_and_moves_by_a_factor(value: float, least: floa
     assert drawn.count(value) == 0
 
 
+@pytest.mark.parametrize("value", [10_000.0, 1.0, 1.5, -3.0])
+def test_a_number_of_one_or_more_moves_by_a_factor_of_two_to_eight(value: float) -> None:
+    problem = Problem((), (), (), scalars={"number": value})
+    factors = sorted(draw_scalars(problem, seed)["number"] / value for seed in range(300))
+    assert 0.124 < factors[0] < 0.15
+    assert 6.7 < factors[-1] < 8.01
+    assert all(factor < 0.501 or factor > 1.999 for factor in factors)
+    assert 100 < sum(factor > 1 for factor in factors) < 200
+
+
+def test_the_least_whole_number_that_moves_is_two() -> None:
+    for value in (2, -2):
+        problem = Problem((), (), (), scalars={"number": value})
+        drawn = {abs(draw_scalars(problem, seed)["number"]) for seed in range(300)}
+        assert drawn == {2, *range(4, 17)}
+
+
 def test_what_may_be_a_switch_and_what_is_fixed_stays() -> None:
     scalars = {"causal": 1, "axis": -1, "offset": 0, "bias": 0.0, "low": float("-inf"), "eps": 1e-5}
     problem = Problem((), (), (), scalars=scalars, fixed=("eps",))

@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from problems.examples import RMS_NORM, SOFTMAX, read_example
+from problems.examples import CONVOLUTION, RMS_NORM, SOFTMAX, read_example
 
 from opsmith.problems.size_kinds import SizeKind, SizeRange, list_kinds
 from opsmith.records import Level
@@ -218,6 +218,21 @@ def test_of_many_gaps_the_widest_are_drawn_from_and_without_one_small_sizes() ->
     ranges = list_ranges(text, Level.FULL)["between all, draw 0"]
     assert ranges["M"] == SMALL
     assert ranges["N"] == [(1, 1, 1, ""), (3, 7, 1, ""), (9, 31, 1, ""), (41, 199, 1, "")]
+
+
+def test_sizes_are_rounded_up_where_a_share_of_a_stated_one_is_none() -> None:
+    """M: 203, of which 1.08 are 219.24, 1.3 are 263.9; and a symbol that is largest when it is timed at 2047."""
+    text = SOFTMAX.replace("M: 6", "M: 203") + "bench: {small: {N: 1}, odd: {N: 3}, large: {N: 2047}}\n"
+    ranges = list_ranges(text, Level.CHEAP)
+    edges = [(low, high) for low, high, step, _ in ranges["above M"]["M"] if step == 1]
+    assert edges == [(204, 205), (206, 219), (220, 220), (221, 263), (264, 406)]
+    assert ranges["above N"]["N"][-1] == (2662, 4094, 32, "")
+
+
+def test_what_follows_from_another_symbol_is_never_drawn_alone() -> None:
+    ranges = list_ranges(CONVOLUTION, Level.CHEAP)
+    assert [name for name in ranges if name.startswith("above")] == ["above C", "above O", "above H"]
+    assert list(ranges["tiny"]) == ["C", "O", "H", "H_out"]
 
 
 def test_a_problem_without_symbols_has_no_kinds() -> None:
