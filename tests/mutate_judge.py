@@ -519,7 +519,7 @@ class Killing:
             enter_slot(slot, slot / "output")
             import pytest
 
-            chosen = [(mutant, self._choose_quick(mutant)) for mutant in mutants if mutant.lines]
+            chosen = [(mutant, self._choose_quick(mutant)) for mutant in mutants if mutant.lines or not mutant.place]
             files = sorted({name.partition("::")[0] for _, tests in chosen for name in tests})
             if files:
                 pytest.main([*OPTIONS, f"--basetemp={slot / 'tmp'}", "--tb=line", *files], [InPlace(self, chosen)])
@@ -638,6 +638,12 @@ def replace_code(mutant: Mutant) -> bool:
     name = f"opsmith.{mutant.module.replace('/', '.')}"
     owner: Any = sys.modules.get(name) or __import__(name, fromlist=["_"])
     code = compile(mutant.text, owner.__file__, "exec")
+    if not mutant.place:  # a constant: functions that are loaded read the new one
+        namespace = dict(vars(owner))
+        exec(code, namespace)
+        constants = {name: value for name, value in namespace.items() if not callable(value) and name[:2] != "__"}
+        vars(owner).update(constants)
+        return True
     for part in mutant.place.split("."):
         owner = vars(owner)[part]
         code = next(const for const in code.co_consts if getattr(const, "co_name", None) == part)
