@@ -138,6 +138,13 @@ def _count_entries(module: Module, variable: ModuleVariable) -> int:
 _REVERSAL = f"""  let {PREFIX}g = {PREFIX}n - vec3<u32>(1u) - {PREFIX}g0;
   let {PREFIX}l = {PREFIX}size - vec3<u32>(1u) - {PREFIX}l0;
 """
+_WALK = f"""  let {PREFIX}total = {PREFIX}n.x * {PREFIX}n.y * {PREFIX}n.z;
+  let {PREFIX}at = ({PREFIX}g0.z * {PREFIX}n.y + {PREFIX}g0.y) * {PREFIX}n.x + {PREFIX}g0.x;
+  let {PREFIX}to = ({PREFIX}at * {PREFIX}table[63].y + {PREFIX}table[63].z) % {PREFIX}total;
+  let {PREFIX}g = vec3<u32>({PREFIX}to % {PREFIX}n.x, {PREFIX}to / {PREFIX}n.x % {PREFIX}n.y,
+    {PREFIX}to / ({PREFIX}n.x * {PREFIX}n.y));
+  let {PREFIX}l = {PREFIX}l0;
+"""
 _FORWARD = f"""  let {PREFIX}g = {PREFIX}g0;
   let {PREFIX}l = {PREFIX}l0;
 """
@@ -223,7 +230,7 @@ fn {function.name}(@builtin(workgroup_id) {PREFIX}g0: vec3<u32>, @builtin(num_wo
 def _write_checked(text: str, module: Module, bound: BoundPlan) -> str:
     reader = _CheckWriter(text, module)
     bodies = {name: reader.write_body(function) for name, function in module.functions.items()}
-    order = f"""{_FORWARD}  {PREFIX}span = {PREFIX}threads + 1u;
+    order = f"""{_WALK}  {PREFIX}span = {PREFIX}threads + 1u;
   {PREFIX}me = (({PREFIX}g.z * {PREFIX}n.y + {PREFIX}g.y) * {PREFIX}n.x + {PREFIX}g.x + 1u) * {PREFIX}span + 1u
     + {PREFIX}l.x + {PREFIX}size.x * ({PREFIX}l.y + {PREFIX}size.y * {PREFIX}l.z);
   for (var {PREFIX}f = 0u; {PREFIX}f < 6u; {PREFIX}f++) {{ atomicStore(&{PREFIX}arrived[{PREFIX}f], 0u); }}

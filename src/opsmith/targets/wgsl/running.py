@@ -8,10 +8,12 @@ ShaderFault, whose text is the finding. No torch, no numpy: candidates' processe
 
 from __future__ import annotations
 
+import random
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import gcd, prod
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,7 @@ class _Program:
         self._sources = {form: contents[form].decode() for form in FORMS}
         self._device = device
         self._modules: dict[str, Any] = {}
+        self._order = random.Random(0)  # of workgroups in a checked form
         self._pipelines: dict[tuple[str, str], Any] = {}
 
     def run_pass(
@@ -93,6 +96,7 @@ class _Program:
         rows: dict[int, list[bytes]] = {}
         for draw in reversed(order) if pass_.is_reversed else order:
             layout, views = draws[draw]
+            self._order = fills.source
             held = fills.fill_draw(pass_, draw, layout.outputs)
             with _DrawMemory(self._device, self._plan, layout) as memory:
                 memory.fill_workspaces(held, views)
@@ -118,7 +122,8 @@ class _Program:
         """One launch; what it finds is raised as ShaderFault."""
         device, checks = self._device, self._checks[launch.kernel]
         pipeline = self._find_pipeline(CHECKED, launch.kernel)
-        table, size = _plan_shadow(checks, self._workgroup, memory.count_entries(launch), number)
+        walk = _choose_walk(self._order, prod(launch.grid))
+        table, size = _plan_shadow(checks, self._workgroup, memory.count_entries(launch), (number, *walk, 0))
         shadow = memory.make_buffer(size)
         report = memory.make_buffer(REPORT_WORDS * 4)
         places = memory.make_buffer(len(table), api.UNIFORM | api.COPY_DST)
@@ -151,9 +156,9 @@ class _Program:
 
 
 def _plan_shadow(
-    checks: KernelChecks, workgroup: Sequence[WorkgroupArray], entries: Mapping[int, int], number: int
+    checks: KernelChecks, workgroup: Sequence[WorkgroupArray], entries: Mapping[int, int], last: Sequence[int]
 ) -> tuple[bytes, int]:
-    """The table of arrays of a launch, and the bytes of its shadow."""
+    """The table of arrays of a launch, and the bytes of its shadow. `last`: the row behind them."""
     rows = [(0, NO_SHADOW)] * PLACES
     size = 0
     for place, numbers in entries.items():
@@ -165,8 +170,18 @@ def _plan_shadow(
         if entry.count and size + entry.count * _ENTRY_SHADOW <= LARGEST_SHADOW:
             rows[place] = (entry.count, size // 4)
             size += entry.count * _ENTRY_SHADOW
-    rows[PLACES - 1] = (number, 0)
-    return b"".join(struct.pack("<4I", length, begin, 0, 0) for length, begin in rows), max(size, 16)
+    table = [struct.pack("<4I", length, begin, 0, 0) for length, begin in rows[: PLACES - 1]]
+    return b"".join([*table, struct.pack("<4I", *last)]), max(size, 16)
+
+
+def _choose_walk(order: random.Random, groups: int) -> tuple[int, int]:
+    """Step and begin of a walk over all workgroups, neither forward nor backward where there are many."""
+    if not 3 < groups < 1 << 16:  # a product of two stays below 2^32
+        return 1, 0
+    step = order.randrange(2, groups - 1)
+    while gcd(step, groups) != 1:
+        step = step % (groups - 1) + 1
+    return step, order.randrange(groups)
 
 
 # -- memory
