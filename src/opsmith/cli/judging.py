@@ -79,7 +79,8 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
             tell("")
             verdicts.append(_print_verdict(judged, as_json))
             tell(f"{len(verdicts)} of {len(files)} are judged")
-    if labels := sorted({verdict.scrutiny for verdict in verdicts} - {""}):
+    labels = sorted({verdict.scrutiny for verdict in verdicts} - {""})
+    if labels and not as_json and sys.stderr.isatty():  # elsewhere --json says it
         print(f"hidden sizes: {'; '.join(labels)}", file=sys.stderr)
     raise typer.Exit(exit_code(verdicts))
 
