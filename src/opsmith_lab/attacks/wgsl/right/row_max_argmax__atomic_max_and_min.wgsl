@@ -13,7 +13,7 @@ var<workgroup> largest: atomic<u32>;
 var<workgroup> place: atomic<u32>;
 
 fn order(number: f32) -> u32 {
-    let bits = bitcast<u32>(number + 0.0);
+    let bits = bitcast<u32>(select(number, 0.0, number == 0.0));  // of two zeros the first, whatever their signs
     return select(bits | 0x80000000u, ~bits, (bits & 0x80000000u) != 0u);
 }
 
