@@ -105,7 +105,7 @@ def jitter_data(
         if name in continuous or (is_by_row and tensor.is_floating_point() and tensor.numel()):
             signs = torch.randint(0, 2, tensor.shape, generator=generator).double() * 2 - 1
             step = torch.finfo(tensor.dtype).eps if rounding is None else rounding
-            sizes = tensors[name]
+            sizes = torch.where(tensors[name].isfinite(), tensors[name], 0.0)  # an infinity does not move
             if is_by_row and tensor.dim():
                 sizes = sizes.abs().amax(-1, keepdim=True)
             tensors[name] = tensors[name] + step * signs * sizes
