@@ -30,7 +30,8 @@ def test_one_json_line_per_task_and_the_worst_outcome_counts(opsmith, tasks):
     (tasks / "broken_0.yaml").write_text("target: tiny_target:TINY\nwant: [1]\n")
     done = opsmith("verify", tasks, "--json")
     assert done.code == 2
-    assert all(set(line) == FIELDS for line in done.lines)
+    assert all(set(line) - {"scrutiny"} == FIELDS for line in done.lines)
+    assert ["scrutiny" in line for line in done.lines] == [False, False, True], "what was judged says how hard"
     assert [(line["task"], line["outcome"], line["charged_to"]) for line in done.lines] == [
         ("broken_0", "unjudged", "task"),
         ("square_0", "unjudged", "task"),
