@@ -8,7 +8,7 @@ for a task is no candidate's doing and may take PREPARE_S, however little a cand
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from opsmith.errors import UsageError
@@ -19,7 +19,7 @@ TRIAL_S = 10.0
 PREPARE_S = 10.0  # to draw a task's data and ask its reference, at least
 FIGURES_S = 60.0  # for an audit, a cost model, a measurement, at least
 MOST_S = 86_400.0  # a day
-FULL_TIMES = 3  # as long for all trials, where the full level adds a hundred small ones
+FULL_TIMES = 3  # as long, where the full level adds a hundred small trials, and passes to each
 OPTIONS = {"candidate": "--candidate-seconds", "trial": "--trial-seconds"}
 
 
@@ -38,8 +38,10 @@ class Limits:
 
     def at_level(self, level: Level) -> Limits:
         """Those of the trials of a level."""
-        longer = min(MOST_S, FULL_TIMES * self.candidate)
-        return replace(self, candidate=longer) if level is Level.FULL else self
+        if level is not Level.FULL:
+            return self
+        candidate, trial = (min(MOST_S, FULL_TIMES * seconds) for seconds in (self.candidate, self.trial))
+        return Limits(candidate, trial)
 
     @property
     def of_task(self) -> float:
