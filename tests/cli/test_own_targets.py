@@ -180,12 +180,12 @@ def test_an_endless_candidate_costs_what_it_is_given(opsmith, tmp_path):
     (tmp_path / "endless_0.yaml").write_text(
         PYTHON.replace("return x + y", "return solve(x, y) if x < 0 else [0 for _ in iter(int, 1)]")
     )
-    done = opsmith("verify", "endless_0.yaml", "--trial-seconds", "0.5")
+    done = opsmith("verify", "endless_0.yaml", "--level", "cheap", "--trial-seconds", "0.5")
     assert done.code == 1
     assert "no outputs within 0.5 s for this trial" in done.out
     assert "--trial-seconds sets the limit" in done.out
     done = opsmith("verify", "endless_0.yaml", "--candidate-seconds", "0.5")
-    assert "no outputs within 0.5 s for all trials" in done.out
+    assert "no outputs within 1.5 s for all trials" in done.out, "the full level gives three times the seconds"
     assert "--candidate-seconds sets the limit" in done.out
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from hostile.corpus import TASK, Attack, attacks, task_of
 from opsmith.judging.pool import Pool
-from opsmith.records import Outcome, Stage
+from opsmith.records import Level, Outcome, Stage
 from opsmith.targets import get_target
 
 RIGHT = "a = step.Repeat(n=D).apply(E0)\nb = step.Scan(fn=fn_mul, b=1).apply(a)\nreturn b"
@@ -51,7 +51,7 @@ NEIGHBOURS = [attack for attack in attacks("programs.yaml", "program") if set(at
 def test_a_hostile_neighbour_changes_no_verdict(warm: Pool, attack: Attack) -> None:
     task = task_of(attack.task)
     right, wrong = task.impl or "", WRONG.get(attack.task, attack.text)
-    verdicts = warm.verify_all(task, [right, attack.text, wrong])
+    verdicts = warm.verify_all(task, [right, attack.text, wrong], Level.FULL)
     assert verdicts[0].passed
     assert not verdicts[1].passed
     assert verdicts[2].outcome is Outcome.REFUSED

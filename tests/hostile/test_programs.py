@@ -7,7 +7,7 @@ import pytest
 from hostile.corpus import Attack, attacks, params, task_of
 from hostile.measure import MAX_BYTES, cost_of, worker_pids
 from opsmith.judging.pool import Pool
-from opsmith.records import Outcome, Stage, dumps
+from opsmith.records import Level, Outcome, Stage, dumps
 from opsmith.targets import get_target
 
 PROGRAMS = attacks("programs.yaml", "program")
@@ -18,7 +18,7 @@ WRONG = "E1 = step.Repeat(n=D).apply(E0)\nreturn step.Scan(fn=fn_mul, b=1).apply
 @pytest.mark.parametrize("attack", params(PROGRAMS))
 def test_a_hostile_program_is_refused_where_it_goes_wrong_and_costs_little(warm: Pool, attack: Attack) -> None:
     workers = worker_pids()
-    cost = cost_of(lambda: warm.verify(task_of(attack.task), attack.text), workers)
+    cost = cost_of(lambda: warm.verify(task_of(attack.task), attack.text, Level.FULL), workers)
     verdict = cost.answer
     assert verdict.outcome is Outcome.REFUSED, verdict.message[:500]
     assert verdict.stage in attack.stages, verdict.message[:500]

@@ -119,7 +119,7 @@ class SQLite:
     def explain_error(self, error: Exception) -> StoreError:
         cause = _name_cause(error)
         if _tells_damage(cause):
-            if not _may_be_whole(self.name):
+            if "malformed" not in cause or not _may_be_whole(self.name):
                 return damage_error(self.name, cause, "a whole store")
             self.engine.dispose()  # connections that have read wrongly
             cause = "disk I/O error: what was read is not what is there"
