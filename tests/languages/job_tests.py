@@ -27,7 +27,7 @@ KERNELS = ("row_sum", MENDED, WRONG)
 SAMPLES, CONCURRENCY = 3, 2
 REQUEST_USD = 40 * 2.5e-6 + 60 * 1.25e-6 + 10 * 10e-6  # gpt-4o: input, input from the cache, output
 SHAPE = ("--samples", SAMPLES, "--temperature", "1.0", "--max-rounds", "1", "--agents", "single", "--seed", "1",
-         "--concurrency", CONCURRENCY, "--tasks", ",".join(KERNELS), "--repair", "1")  # fmt: skip
+         "--secret", "1", "--concurrency", CONCURRENCY, "--tasks", ",".join(KERNELS), "--repair", "1")  # fmt: skip
 
 
 @dataclass(frozen=True)

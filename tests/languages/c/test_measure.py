@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from targets.native.programs import needs_compiler
 
-from languages.c.fixture_programs import FIXTURES, load_c_task
+from languages.c.fixture_programs import FIXTURES, MISTAKES, load_c_task
 from opsmith.devices.describe import describe_device
 from opsmith.judging.pool import Pool
 from opsmith.measuring.loop import TimingRoom
@@ -90,7 +90,7 @@ def test_what_was_prepared_for_a_program_serves_the_next_one_of_its_task(pool: P
 
 
 def test_a_wrong_program_has_no_figure(pool: Pool, room: TimingRoom) -> None:
-    report = measure_once(pool, room, make_request("softmax", read_fixture("wrong/softmax__tail.c")))
+    report = measure_once(pool, room, make_request("softmax", (MISTAKES / "softmax__tail.c").read_text("utf-8")))
     assert report.measurement.time is None
     assert report.measurement.reason.startswith("the program is not right: ")
     assert report.share is None

@@ -19,7 +19,7 @@ from opsmith.cli.app import build_app
 from opsmith.errors import UsageError
 from opsmith.judging.pool import Pool
 from opsmith.models import Message
-from opsmith.records import Boundary, Outcome, Task
+from opsmith.records import Boundary, Level, Outcome, Task
 from opsmith.targets import get_target
 from opsmith.targets.cuda import CUDA
 from opsmith.targets.cuda.building import CUBIN, KERNELS
@@ -132,7 +132,7 @@ def test_a_mistake_is_found_before_that_a_gpu_is_needed(pool: Pool, task: Task) 
 def test_what_goes_wrong_at_hidden_sizes_is_veiled(task: Task, wrong: str) -> None:
     """The kernel is right at every size that is stated."""
     with Pool(1, trial_deadline=2.0) as impatient:
-        verdict = impatient.verify(task, write_kernel(f"{SUM} {wrong} {FOLD} {STORE}"))
+        verdict = impatient.verify(task, write_kernel(f"{SUM} {wrong} {FOLD} {STORE}"), Level.FULL)
     assert verdict.outcome is Outcome.REFUSED, verdict.message
     assert verdict.stage.name in ("RUN", "MATCH")
     assert NOT_SHOWN in verdict.message

@@ -154,7 +154,7 @@ def test_what_a_thread_does_not_set_differs_between_passes(tmp_path: Path) -> No
     )
     outputs = run_kernel(source, CALL, tmp_path)
     assert not isinstance(outputs, str), outputs
-    assert not torch.equal(outputs[0][0].view(torch.int32), outputs[1][0].view(torch.int32))
+    assert len({bytes(pass_[0].view(torch.uint8)) for pass_ in outputs}) > 1
 
 
 def test_a_grid_of_many_blocks_is_affordable(tmp_path: Path) -> None:

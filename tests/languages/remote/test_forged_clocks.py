@@ -13,7 +13,6 @@ from languages.c.fixture_programs import FIXTURES
 from languages.remote.requests import make_request
 from languages.remote.test_carried_by_hand import merge_all, run_runner
 from opsmith.judging.pool import Pool
-from opsmith.measuring.claims import LEAST_GAIN
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.remote.packing import pack_requests, write_pack
@@ -44,7 +43,6 @@ def test_a_forged_clock_is_contradicted_by_ours_on_the_other_machine(
     ("attack", "words"),
     [
         ("patched_partner", "beside the program the partner takes"),
-        ("spins_for_the_partner", "beside the program the partner takes"),  # a thread, which nothing forbids there
         ("answers_ahead", "the clock outside it"),
         ("forged_by_a_quarter", "what the clock of its process says"),
     ],
@@ -58,8 +56,5 @@ def test_a_partner_is_known_from_a_process_without_the_program_there_too(
     write_pack(pack, tmp_path, "", "")
     assert run_runner(tmp_path).returncode == 0
     (report,) = merge_all(room, pack, tmp_path)
-    ratio = report.measurement.ratio
-    if ratio is not None:  # a thread that found no processor gains nothing
-        assert ratio.precise.low <= LEAST_GAIN
-    else:
-        assert words in report.measurement.reason
+    assert report.measurement.ratio is None
+    assert words in report.measurement.reason

@@ -122,7 +122,7 @@ fn {PREFIX}compared_{name}(value: {type_}) -> {type_} {{
 # change since then, and who changed it. An invocation remembers the entries that it has used since the last barrier.
 _SUPPORT = """
 var<private> opsmith_swaps: u32;
-var<private> opsmith_used: array<u32, 8>;
+var<private> opsmith_used: array<vec4<u32>, 2>;
 var<private> opsmith_used_count: u32;
 var<private> opsmith_used_phase: u32;
 
@@ -131,15 +131,14 @@ fn opsmith_use(place: u32, flat: u32) -> bool {
   if (opsmith_used_phase != phase) {
     opsmith_used_phase = phase;
     opsmith_used_count = 0u;
+    opsmith_used = array<vec4<u32>, 2>();
   }
-  let key = (flat << 6u) | place;
-  for (var i = 0u; i < min(opsmith_used_count, 8u); i++) {
-    if (opsmith_used[i] == key) {
-      return false;
-    }
+  let key = ((flat << 6u) | place) + 1u;  // 0: none. No loop: the driver ends all loops of an invocation after 65,535
+  if (any(opsmith_used[0] == vec4<u32>(key)) || any(opsmith_used[1] == vec4<u32>(key))) {
+    return false;
   }
   if (opsmith_used_count < 8u) {
-    opsmith_used[opsmith_used_count] = key;
+    opsmith_used[opsmith_used_count / 4u][opsmith_used_count % 4u] = key;
   }
   opsmith_used_count += 1u;
   return opsmith_used_count <= 8u;
