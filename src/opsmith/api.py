@@ -68,6 +68,7 @@ def improve(
     """
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
+    from opsmith.learn.optimisation import choose_objective  # noqa: PLC0415  (as above)
     from opsmith.models.table import choose_analyst  # noqa: PLC0415  (as above)
     from opsmith.settings import Settings  # noqa: PLC0415
 
@@ -75,7 +76,7 @@ def improve(
     adapted = [task for source in tasks for task in _ask_for(source, settings)]
     if isinstance(model, str):
         settings = settings.replace(model=model)
-    settings = choose_analyst(settings)
+    settings = choose_objective(choose_analyst(settings), adapted)  # refused before anything is judged
     optimises = settings.optimisation.optimise > 0
     with get_executor(settings, adapted) as executor:
         models = executor.make_models(None if isinstance(model, str) else model)

@@ -38,7 +38,7 @@ from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.faults import of_kind, words_of
 from opsmith.targets.hidden import veil_lines
 from opsmith.targets.programs import DeployedEnd
-from opsmith.targets.protocols import Deployed, Diagnosing, Locating
+from opsmith.targets.protocols import BuildsDeployed, Deployed, Diagnosing, Locating
 
 COMPILE = Stage("COMPILE")
 _MOST_INPUTS = 64 << 20  # bytes of trials that are run once more
@@ -102,7 +102,7 @@ def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
     )
     if checked.stage != Stage.RUN:
         return blank
-    deployed = _find_deployed(target, worker)
+    deployed = target if _is_kept(worker) and isinstance(target, Deployed) else None
     build, first = _build_beside(target, worker)
     if isinstance(build, Verdict):
         return build
@@ -128,14 +128,13 @@ def _build_beside(target: Target, worker: TaskWorker) -> tuple[Build | Verdict |
     return build, first
 
 
-def _find_deployed(target: Target, worker: TaskWorker) -> Deployed | None:
-    """The target, where its program is also to be run as a user runs it."""
-    is_kept = worker.scrutiny is not None and worker.scrutiny.level is Level.FULL
-    return target if is_kept and isinstance(target, Deployed) else None
+def _is_kept(worker: TaskWorker) -> bool:
+    """Whether the program would be, if it is right: it is also run as a user runs it."""
+    return worker.scrutiny is not None and worker.scrutiny.level is Level.FULL
 
 
 def _build_program(target: Built, worker: TaskWorker) -> Build | Verdict:
-    deployed = _find_deployed(target, worker)  # type: ignore[arg-type]
+    deployed = target if _is_kept(worker) and isinstance(target, BuildsDeployed) else None
     try:
         build = build_checked(target, worker.task, worker.source, deployed)
     except Exception as error:
@@ -147,7 +146,7 @@ def _build_program(target: Built, worker: TaskWorker) -> Build | Verdict:
     return leave_unjudged(worker.source, Boundary.SANDBOX, finding)
 
 
-def build_checked(target: Built, task: Task, source: str, deployed: Deployed | None = None) -> Build:
+def build_checked(target: Built, task: Task, source: str, deployed: BuildsDeployed | None = None) -> Build:
     """What a build gave, with what `deployed` runs. Raises what the target raises, and TypeError for anything else."""
     given = target.build_program(task, source) if deployed is None else deployed.build_deployed(task, source)
     build = of_kind(given, Build)

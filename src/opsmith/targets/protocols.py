@@ -207,13 +207,18 @@ class Built(Protocol):
 
 
 @runtime_checkable
-class Deployed(Protocol):
-    """Programs that would be kept are also run as who takes them away runs them."""
+class BuildsDeployed(Protocol):
+    """Programs that would be kept are built once more, as who takes them away builds them."""
 
     def build_deployed(self, task: Task, source: str) -> Build:
-        """As `build_program`, with what `run_deployed` needs among the artefacts; findings against what it is linked
-        with are errors."""
+        """As `build_program`, with more artefacts: for `run_deployed`, or for passes that are ordinary. Findings
+        against what it is linked with are errors."""
         ...
+
+
+@runtime_checkable
+class Deployed(BuildsDeployed, Protocol):
+    """... and are also run in a process of their own."""
 
     def run_deployed(self, build: Build, trials: Sequence[bytes], seconds: float) -> Sequence[bytes] | DeployedEnd:
         """In our own process: what calls in a confined process of the program's own gave for each trial's inputs;

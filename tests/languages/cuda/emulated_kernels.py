@@ -53,7 +53,7 @@ assert "torch" not in sys.modules and "numpy" not in sys.modules
 answers = []
 for library, plan, inputs in pickle.loads(sys.stdin.buffer.read()):
     try:
-        answers.append(run_emulated(CUDA_DIALECT, Path(library), read_bound_plan(plan), inputs))
+        answers.append(run_emulated(CUDA_DIALECT, [Path(library)], read_bound_plan(plan), inputs))
     except EmulatorFinding as finding:
         answers.append(str(finding))
 sys.stdout.buffer.write(pickle.dumps(answers))

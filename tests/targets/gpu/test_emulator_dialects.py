@@ -83,7 +83,7 @@ def run_source(source: str, tmp_path: Path) -> list[float]:
     library.write_bytes(artefact.data)
     layout = TrialLayout((DrawLayout((256,), (256,), (64,)),), 1)
     inputs = write_inputs(layout, [memoryview(struct.pack("64f", *range(64)))])
-    passes = read_outputs(layout, run_emulated(SHADER, library, bind(source), inputs))
+    passes = read_outputs(layout, run_emulated(SHADER, [library], bind(source), inputs))
     assert isinstance(passes, list)
     return [number for (number,) in struct.iter_unpack("f", bytes(passes[0]))]
 

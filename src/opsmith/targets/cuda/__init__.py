@@ -76,6 +76,9 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
     def build_program(self, task: Task, source: str) -> Build:
         return build_cuda(self.make_request(task, source), open_cache())
 
+    def build_deployed(self, task: Task, source: str) -> Build:
+        return build_cuda(self.make_request(task, source), open_cache(), is_kept=True)
+
     def make_request(self, task: Task, source: str) -> CudaRequest:
         """What is built of a program that `check_program` passed."""
         bound = self.bind_program(task, source)

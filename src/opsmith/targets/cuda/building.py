@@ -7,6 +7,7 @@ source's fault. What it takes and the emulator does not know is nobody's: the pr
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,8 +20,8 @@ from opsmith.targets.cuda.messages import explain_refusal
 from opsmith.targets.cuda.nvrtc import INCLUDES, CubinResult, CudaOrder, compile_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, CudaToolkit, find_toolkit
 from opsmith.targets.cuda.unsupported import list_unsupported, needs_absent_header
-from opsmith.targets.gpu.emulator.building import Unemulated, build_emulated
-from opsmith.targets.gpu.emulator.running import EMULATED, PLAN
+from opsmith.targets.gpu.emulator.building import ORDINARY_FLAGS, WATCHED_FLAGS, Unemulated, build_emulated
+from opsmith.targets.gpu.emulator.running import EMULATED, ORDINARY, PLAN
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.cache import BuildCache, BuildKey
@@ -44,8 +45,9 @@ class CudaRequest:
         return tuple(self.plan.list_kernels())
 
 
-def build_cuda(request: CudaRequest, store: BuildCache | None) -> Build:
-    """Artefacts for the emulator and for a GPU, or the findings, or why it cannot be judged."""
+def build_cuda(request: CudaRequest, store: BuildCache | None, is_kept: bool = False) -> Build:
+    """Artefacts for the emulator and for a GPU, or the findings, or why it cannot be judged. `is_kept`: also for passes
+    in which locals hold what they happen to."""
     if needs_absent_header(request.source):
         return _leave_unjudged(_describe_unsupported(request.source))
     result = compile_cached(request, store)
@@ -53,12 +55,15 @@ def build_cuda(request: CudaRequest, store: BuildCache | None) -> Build:
         return result
     if reason := _describe_unsupported(request.source):
         return _leave_unjudged(reason)
-    library = _emulate_cached(request, store)
-    if isinstance(library, Build):
-        return library
+    libraries: dict[str, bytes] = {}
+    for name, flags in {EMULATED: WATCHED_FLAGS, **({ORDINARY: ORDINARY_FLAGS} if is_kept else {})}.items():
+        library = _emulate_cached(request, store, flags)
+        if isinstance(library, Build):
+            return library
+        libraries[name] = library
     kernels = {"arch": request.arch, "symbols": dict(result.symbols)}
     artefacts = {
-        EMULATED: library,
+        **libraries,
         PLAN: request.plan.write_json().encode(),
         CUBIN: result.cubin,
         KERNELS: json.dumps(kernels).encode(),
@@ -134,9 +139,9 @@ def _read_cubin(data: bytes) -> CubinResult:
 # -- the emulator
 
 
-def _emulate_cached(request: CudaRequest, store: BuildCache | None) -> bytes | Build:
+def _emulate_cached(request: CudaRequest, store: BuildCache | None, flags: Sequence[str]) -> bytes | Build:
     """The library for the emulator; a build with errors or a failure where there is none."""
-    result = build_emulated(CUDA_DIALECT, request.source, request.plan, store)
+    result = build_emulated(CUDA_DIALECT, request.source, request.plan, store, flags=flags)
     if isinstance(result, Artefact):
         return result.data
     if isinstance(result, Unemulated):

@@ -53,7 +53,6 @@ _KERNEL_FLAGS = (
     "-fsanitize=thread,alignment,bounds",
     "--param=tsan-distinguish-volatile=1",
     "-fno-sanitize=vptr",
-    "-ftrivial-auto-var-init=pattern",
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -71,6 +70,7 @@ _KERNEL_FLAGS = (
     "-o",
     _OBJECT,
 )
+WATCHED_FLAGS, ORDINARY_FLAGS = ("-ftrivial-auto-var-init=pattern",), ()  # what locals hold at first
 _LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", f"-Wl,-T,{_SCRIPT}", "-lm")
 _ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
@@ -91,6 +91,7 @@ def build_emulated(
     plan: BoundPlan,
     cache_: BuildCache | None = None,
     limits: CommandLimits = DEFAULT_LIMITS,
+    flags: Sequence[str] = WATCHED_FLAGS,
 ) -> EmulatedBuild:
     """The library of a program that its own compiler has accepted."""
     foreign = find_foreign(dialect, source)
@@ -99,17 +100,19 @@ def build_emulated(
     toolchain = find_toolchain(CXX_COMPILER)
     if toolchain is None:
         return CompileFailure(NO_CXX_COMPILER)
-    key = _make_key(dialect, source, plan, toolchain.version)
+    key = _make_key(dialect, source, plan, toolchain.version, flags)
     library = cache_.fetch(key) if cache_ is not None else None
     if library is not None:
         return Artefact(library)
-    result = _compile_program(dialect, source, plan, limits)
+    result = _compile_program(dialect, source, plan, limits, flags)
     if cache_ is not None and isinstance(result, Artefact):
         cache_.store(key, result.data)
     return result
 
 
-def _compile_program(dialect: EmulatedDialect, source: str, plan: BoundPlan, limits: CommandLimits) -> EmulatedBuild:
+def _compile_program(
+    dialect: EmulatedDialect, source: str, plan: BoundPlan, limits: CommandLimits, flags: Sequence[str]
+) -> EmulatedBuild:
     runtime = _compile_runtime()
     if isinstance(runtime, CompileFailure):
         return runtime
@@ -119,17 +122,19 @@ def _compile_program(dialect: EmulatedDialect, source: str, plan: BoundPlan, lim
         MAIN: write_main(dialect, source, plan).encode(),
         _RUNTIME: runtime.data,
     }
-    compile_ = (*_KERNEL_FLAGS, find_isa().flag)
+    compile_ = (*_KERNEL_FLAGS, *flags, find_isa().flag)
     link = (_OBJECT, _RUNTIME, "-o", LIBRARY, *_LINK_FLAGS)
     result = run_compiler(CompileOrder(files, (compile_, link), LIBRARY, compiler=CXX_COMPILER), limits)
     return _explain_refusal(dialect, result, source, plan) if isinstance(result, CompileRefusal) else result
 
 
-def _make_key(dialect: EmulatedDialect, source: str, plan: BoundPlan, compiler: str) -> BuildKey:
+def _make_key(
+    dialect: EmulatedDialect, source: str, plan: BoundPlan, compiler: str, own_flags: Sequence[str]
+) -> BuildKey:
     texts = [dialect.rewrite(source), write_main(dialect, source, plan)]
     texts += [data.decode() for data in _read_headers(dialect.headers).values()]
     texts.append((_FOLDER / "emulator.cpp").read_text(encoding="utf-8"))
-    flags = " ".join((*_RUNTIME_FLAGS, *_KERNEL_FLAGS, find_isa().flag, *_LINK_FLAGS))
+    flags = " ".join((*_RUNTIME_FLAGS, *_KERNEL_FLAGS, *own_flags, find_isa().flag, *_LINK_FLAGS))
     return BuildKey("", f"{dialect.name} emulator", "\0".join(texts), flags, compiler)
 
 

@@ -34,22 +34,24 @@ from opsmith.targets.gpu.plan import (
 from opsmith.targets.gpu.resolving import resolve_plan
 from opsmith.targets.native.layout import DrawLayout, Pass, read_inputs, write_outputs
 
-EMULATED, PLAN = "emulated", "plan"  # artefacts of a build
+EMULATED, ORDINARY, PLAN = "emulated", "ordinary", "plan"  # artefacts of a build; the second one of those that are kept
 _FEW_THREADS = 1 << 16  # of all launches: they are run several times on one stack where nothing is watched
 _LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
 
 
 def run_artefacts(dialect: EmulatedDialect, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
     """The outputs of all passes over a trial's draws. What the emulator finds is raised, in words."""
-    return run_emulated(dialect, artefacts[EMULATED], read_bound_plan(artefacts[PLAN].read_bytes()), inputs)
+    paths = [artefacts[name] for name in (EMULATED, ORDINARY) if name in artefacts]
+    return run_emulated(dialect, paths, read_bound_plan(artefacts[PLAN].read_bytes()), inputs)
 
 
-def run_emulated(dialect: EmulatedDialect, path: Path, plan: BoundPlan, inputs: bytes | memoryview) -> bytes:
-    """The outputs of all passes over a trial's draws. Raises EmulatorFinding, PlanFault, and OSError where the library
-    cannot be loaded."""
+def run_emulated(dialect: EmulatedDialect, paths: Sequence[Path], plan: BoundPlan, inputs: bytes | memoryview) -> bytes:
+    """The outputs of all passes over a trial's draws. `paths`: the library, and the one for passes that are ordinary if
+    that is another. Raises EmulatorFinding, PlanFault, and OSError where a library cannot be loaded."""
     layout, arrays = read_inputs(memoryview(inputs))
-    library = _load_library(path, dialect)
-    trial = _TrialRun(library, plan, list(zip(layout.draws, arrays, strict=True)), begin_fills(layout.seed, [path]))
+    library, ordinary = _load_library(paths[0], dialect), _load_library(paths[-1], dialect)
+    draws = list(zip(layout.draws, arrays, strict=True))
+    trial = _TrialRun(library, ordinary, plan, draws, begin_fills(layout.seed, paths[:1]))
     rows = [trial.run_pass(number, pass_) for number, pass_ in enumerate(layout.passes)]
     if library.suspicion is not None and any(row != rows[0] for row in rows):
         raise library.suspicion
@@ -60,13 +62,15 @@ def run_emulated(dialect: EmulatedDialect, path: Path, plan: BoundPlan, inputs: 
 class _TrialRun:
     """The passes over a trial."""
 
-    library: _Library
+    watched: _Library
+    ordinary: _Library
     plan: BoundPlan
     draws: Sequence[tuple[DrawLayout, list[memoryview]]]
     fills: PassFills
 
     def run_pass(self, number: int, pass_: Pass) -> list[bytes]:
         """The outputs of all draws, in the order of the draws."""
+        library = self.ordinary if pass_.is_ordinary else self.watched
         order = range(len(self.draws))
         rows: dict[int, list[bytes]] = {}
         for count, draw in enumerate(reversed(order) if pass_.is_reversed else order):
@@ -74,10 +78,10 @@ class _TrialRun:
             disorder = self.fills.draw_order(number, pass_)
             resolved = resolve_plan(self.plan, self.draws[draw][0].numbers)
             is_small = sum(prod(launch.grid) * prod(launch.block) for launch in resolved.launches) <= _FEW_THREADS
-            self.library.begin_draw(pass_, keeps_device, disorder, has_one_stack=is_small)
+            library.begin_draw(pass_, keeps_device, disorder, has_one_stack=is_small)
             fills = self.fills.fill_draw(pass_, draw, self.draws[draw][0].outputs)
             calls = CALLS if pass_.is_ordinary and is_small and len(self.draws) > 1 else 1  # else: of hidden sizes
-            rows[draw] = self.library.run_draw(self.plan, resolved, fills, calls, *self.draws[draw])
+            rows[draw] = library.run_draw(self.plan, resolved, fills, calls, *self.draws[draw])
         self.fills.first = self.fills.first or rows
         return [output for draw in order for output in rows[draw]]
 
