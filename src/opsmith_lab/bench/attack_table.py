@@ -13,8 +13,8 @@ from opsmith_lab.bench.tables import tabulate_cells, write_cells
 _COLUMNS = ("language", "class", "tried", "as it should be", "passed", "unjudged", "s each", "pass the usual harness")
 _TEXTS = ("language", "class")
 _ABOUT_CLOCKS = (
-    "Programs of the class clocks compute what they should, so that a verdict passes them; whether their claim to be "
-    "fast is believed is asked by measuring."
+    "What the class clocks has may pass its verdict and is measured then, beside the plain program: passed says whose "
+    "gain was believed."
 )
 
 

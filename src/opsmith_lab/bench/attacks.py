@@ -10,13 +10,19 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import randbits
 from typing import Protocol
 
+from opsmith.devices.describe import describe_device
 from opsmith.errors import UsageError
 from opsmith.judging.pool import Pool
+from opsmith.measuring.claims import LEAST_GAIN, Claim
+from opsmith.measuring.loop import TimingRoom
+from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
 from opsmith.records import Level, Outcome, Task, Verdict
 from opsmith.suites import SUITES, load_tasks, task_files
 from opsmith.targets import get_target
@@ -24,7 +30,8 @@ from opsmith.targets.protocols import Equipped
 
 LIBRARY = Path(__file__).parents[1] / "attacks"
 LANGUAGES = ("step", "c", "cuda", "wgsl")  # that the library has programs in
-RIGHT, CLOCKS = "right", "clocks"  # classes of programs that pass
+RIGHT, CLOCKS = "right", "clocks"  # classes that must pass, and that may, where no claim to be fast is believed
+SIZES = "small"  # at which they are measured
 _HEAD = 6  # lines that are looked at
 _PROBLEM = re.compile(r"^\W*problem:\s*([\w/]+)\s*$", re.MULTILINE)
 _OPTION = re.compile(r"^\W*option:\s*(\w+)=(\w+)\s*$", re.MULTILINE)
@@ -49,10 +56,6 @@ class Attack:
     def name(self) -> str:
         return f"{self.language}/{self.kind}/{self.path.stem}"
 
-    @property
-    def must_pass(self) -> bool:
-        return self.kind in (RIGHT, CLOCKS)
-
 
 @dataclass
 class AttackRow:
@@ -61,7 +64,7 @@ class AttackRow:
     language: str
     kind: str
     tried: int = 0
-    passed: int = 0  # under one secret at least
+    passed: int = 0  # under one secret at least; of clocks, those whose claim was believed
     unjudged: int = 0  # under one secret at least
     verdicts: int = 0  # of all, under each secret
     seconds: float = 0.0  # of all verdicts
@@ -80,6 +83,38 @@ class UsualHarness(Protocol):
     def accepts(self, task: Task, source: str) -> bool | None:
         """None: it could not be asked."""
         ...
+
+
+Clock = Callable[[Task, str], str]  # what a program's measurement says of its gain, where that is believed; else ""
+
+
+@contextmanager
+def open_clock(secret: str) -> Iterator[Clock]:
+    """What measures programs beside their tasks' plain ones."""
+    with Pool(1, secret=secret) as pool, TimingRoom() as room:
+
+        def ask_clock(task: Task, source: str) -> str:
+            measurement = measure_claim(pool, room, task, source)
+            return f"believed to be faster: {measurement.ratio}" if is_believed(measurement) else ""
+
+        yield ask_clock
+
+
+def measure_claim(
+    pool: Pool, room: TimingRoom, task: Task, source: str, grade: MeasuringGrade = MeasuringGrade.FULL
+) -> SpeedMeasurement:
+    """Raises what `measure_program` raises."""
+    program, partner = TimedProgram(source, "program"), TimedProgram(task.impl or "", PLAIN)
+    sets = choose_timed_sets(task, [SIZES])
+    request = SpeedRequest(task, program, partner, sets, grade, describe_device(), None, randbits(40))
+    (report,) = measure_program(room, pool.verify, request)
+    return report.measurement
+
+
+def is_believed(measurement: SpeedMeasurement) -> bool:
+    """Whether there is a figure that says that it is faster."""
+    ratio = measurement.ratio
+    return ratio is not None and ratio.claim is Claim.FASTER and ratio.precise.low > LEAST_GAIN
 
 
 def list_attacks(languages: Iterable[str], kinds: Sequence[str], folders: Sequence[Path] = ()) -> Iterator[Attack]:
@@ -112,9 +147,10 @@ def run_attacks(
     level: Level,
     make_pool: Callable[[str], AbstractContextManager[Pool]],
     usual: UsualHarness,
+    clock: Clock,
     tell: Tell,
 ) -> list[AttackRow]:
-    """A row per language and class. `make_pool`: by secret."""
+    """A row per language and class. `make_pool`: by secret; `clock`: asked of programs of the class clocks."""
     rows: dict[tuple[str, str], AttackRow] = {}
     verdicts: dict[str, list[Verdict]] = {attack.name: [] for attack in attacks}
     tasks = {attack.name: read_task(attack) for attack in attacks}
@@ -129,7 +165,9 @@ def run_attacks(
                 row.verdicts += 1
     for place, attack in enumerate(attacks, 1):
         row = rows[attack.language, attack.kind]
-        _count_attack(row, attack, verdicts[attack.name])
+        passes = any(verdict.passed for verdict in verdicts[attack.name])
+        claim = clock(tasks[attack.name], attack.source) if attack.kind == CLOCKS and passes else ""
+        _count_attack(row, attack, verdicts[attack.name], claim)
         tell(f"the usual harness: {attack.name}, {place} of {len(attacks)}")
         is_accepted = usual.accepts(tasks[attack.name], attack.source)
         row.usual_tried += is_accepted is not None
@@ -152,17 +190,20 @@ def find_lack(language: str) -> str:
     return target.explain_lack() if isinstance(target, Equipped) else ""
 
 
-def _count_attack(row: AttackRow, attack: Attack, verdicts: Sequence[Verdict]) -> None:
+def _count_attack(row: AttackRow, attack: Attack, verdicts: Sequence[Verdict], claim: str) -> None:
+    """`claim`: to be fast, which was believed."""
     row.tried += 1
     passes = sum(verdict.passed for verdict in verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.outcome is Outcome.UNJUDGED]
     refusals = [verdict for verdict in verdicts if verdict.outcome is Outcome.REFUSED]
     misplaced = [verdict for verdict in refusals if attack.stage and verdict.stage.name != attack.stage]
-    row.passed += bool(passes)
+    row.passed += bool(claim if attack.kind == CLOCKS else passes)
     row.unjudged += bool(unjudged)
-    wanted = passes if attack.must_pass else len(refusals) - len(misplaced)
-    if wanted != len(verdicts):
-        odd = unjudged or misplaced or (refusals if attack.must_pass else [v for v in verdicts if v.passed])
+    wanted = passes if attack.kind == RIGHT else len(refusals) - len(misplaced)
+    if claim:
+        row.surprises.append(f"{attack.name}: {claim}")
+    elif wanted + passes * (attack.kind == CLOCKS) != len(verdicts):
+        odd = unjudged or misplaced or (refusals if attack.kind == RIGHT else [v for v in verdicts if v.passed])
         row.surprises.append(f"{attack.name}: {_describe_odd(odd, len(verdicts))}"[:400])
 
 

@@ -39,7 +39,7 @@ def bench_attack(
     from opsmith.judging.pool import Pool
     from opsmith.records import to_json
     from opsmith_lab.bench.attack_table import list_notes, tabulate_attacks, write_markdown
-    from opsmith_lab.bench.attacks import LANGUAGES, find_lack, list_attacks, run_attacks
+    from opsmith_lab.bench.attacks import LANGUAGES, find_lack, list_attacks, open_clock, run_attacks
     from opsmith_lab.bench.usual_harness import UsualRoom
 
     for name in targets or ():
@@ -51,15 +51,8 @@ def bench_attack(
     if not attacks:
         raise UsageError(f"bench attack: no program of {', '.join(named)}, class {', '.join(kinds or ['any'])}")
     numbers = [str(number) for number in range(1, secrets + 1)]
-    with show_progress("programs are judged") as tell, UsualRoom() as room:
-        rows = run_attacks(
-            attacks,
-            numbers,
-            level,
-            lambda secret: Pool(1, secret=secret),
-            room,
-            tell,
-        )
+    with show_progress("programs are judged") as tell, UsualRoom() as room, open_clock(numbers[0]) as clock:
+        rows = run_attacks(attacks, numbers, level, lambda secret: Pool(1, secret=secret), room, clock, tell)
     device = describe_device()
     machine = f"{device.name or 'a processor without a name'}, {device.usable_cores or device.cores} cores"
     facts = {

@@ -1,6 +1,6 @@
 """Cheats on a timer: each is a program in C that a naive driver would believe, and none has a claim here.
 
-They are fixtures, and the library of attacks' class `clocks`. As a script, which takes ten minutes:
+They are the library of attacks' class `clocks`. As a script, which takes ten minutes:
 python tests/languages/c/test_cheats.py > experiments/clock-cheats.md
 """
 
@@ -10,7 +10,6 @@ import math
 import os
 import platform
 import re
-import secrets
 import subprocess
 import sys
 import tempfile
@@ -22,30 +21,21 @@ from pathlib import Path
 import pytest
 from targets.native.programs import needs_compiler
 
-import opsmith_lab
-from languages.c.fixture_programs import FIXTURES, load_c_task
 from languages.c.naive_timing import claim_ratio
 from opsmith.devices.describe import describe_device
 from opsmith.judging.pool import Pool
-from opsmith.measuring.claims import LEAST_GAIN
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
-from opsmith.measuring.record import PLAIN, Claim, MeasuringGrade, SpeedMeasurement
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import ArrayType
-from opsmith.records import Stage, Task
+from opsmith.records import Task
 from opsmith.targets.c import C
 from opsmith.targets.native.signature import make_signature
+from opsmith_lab.bench.attacks import CLOCKS, LIBRARY, Attack, is_believed, measure_claim, read_attack, read_task
 
 pytestmark = needs_compiler
-HEADER = re.compile(r"// cheat: (?P<words>.+); caught at (?P<stages>[A-Za-z ]+?)(?P<only> \(x86-64\))?\n")
-ATTACK = re.compile(
-    r"// problem: (?P<problem>\w+)\n// wrong: (?P<words>.+?)(?P<only> \(x86-64\))?\n// claim: (?P<claim>.+)\n"
-)
-ATTACKS = Path(opsmith_lab.__file__).parent / "attacks" / "c" / "clocks"
-TIMING = "timing"
+HEADER = re.compile(r"// wrong: (?P<words>.+?)(?P<only> \(x86-64\))?\n", re.MULTILINE)
 MOST_STEERED = 1.1  # a screen may be so far off on a busy machine
-ANYWHERE = [TIMING, *Stage.ORDER]
 HEAD = """# Cheats of the clock
 
 Each is a program in C that passes as right, or tries to, and would be believed to be faster than it is. *Usual loop*:
@@ -59,7 +49,7 @@ the means. *Screen* and *full*: what is said here, at the sizes `small` beside t
 
 @dataclass(frozen=True)
 class Cheat:
-    """A program, and where it may be caught."""
+    """A program, and the stage that refuses it where that is certain."""
 
     path: Path
 
@@ -69,18 +59,17 @@ class Cheat:
 
     @property
     def header(self) -> re.Match[str]:
-        header = HEADER.match(self.source) or ATTACK.match(self.source)
+        header = HEADER.search(self.source)
         assert header is not None, self.path
         return header
 
     @property
     def task(self) -> Task:
-        problem, _, _ = self.path.stem.rpartition("__")
-        return load_c_task(f"kernels/{problem or 'row_sum'}", False)
+        return read_task(self.attack)
 
     @property
-    def stages(self) -> list[str]:
-        return self.header["stages"].split(" or ") if "stages" in self.header.groupdict() else ANYWHERE
+    def attack(self) -> Attack:
+        return read_attack(self.path)
 
     @property
     def runs_here(self) -> bool:
@@ -97,7 +86,7 @@ class Cheat:
         return claim_ratio(folder, make_signature(problem), self.task.impl or "", self.source, words)
 
 
-CHEATS = [Cheat(path) for folder in (FIXTURES / "cheats", ATTACKS) for path in sorted(folder.glob("*.c"))]
+CHEATS = [Cheat(path) for path in sorted((LIBRARY / "c" / CLOCKS).glob("*.c"))]
 
 
 @pytest.fixture(scope="module")
@@ -112,36 +101,19 @@ def room() -> Iterator[TimingRoom]:
         yield shared
 
 
-def measure_cheat(
-    pool: Pool, room: TimingRoom, cheat: Cheat, grade: MeasuringGrade = MeasuringGrade.FULL
-) -> SpeedMeasurement:
-    task = cheat.task
-    program, partner = TimedProgram(cheat.source, "program"), TimedProgram(task.impl or "", PLAIN)
-    sets = choose_timed_sets(task, ["small"])
-    request = SpeedRequest(task, program, partner, sets, grade, describe_device(), None, secrets.randbits(40))
-    (report,) = measure_program(room, pool.verify, request)
-    return report.measurement
-
-
-def is_caught(measurement: SpeedMeasurement) -> bool:
-    """No figure, or none that says that it is faster."""
-    ratio = measurement.ratio
-    return ratio is None or ratio.precise.low <= LEAST_GAIN or ratio.claim is not Claim.FASTER
-
-
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.path.stem)
 def test_a_cheat_has_no_claim_and_steers_no_search(pool: Pool, room: TimingRoom, cheat: Cheat) -> None:
     if not cheat.runs_here:
         pytest.skip("it is written for x86-64")
     verdict = pool.verify(cheat.task, cheat.source)
     if not verdict.passed:
-        assert verdict.stage.name in cheat.stages, verdict.message
+        assert verdict.stage.name == cheat.attack.stage or not cheat.attack.stage, verdict.message
         return
-    assert TIMING in cheat.stages, "it passes its verdict"
-    screen = measure_cheat(pool, room, cheat, MeasuringGrade.SCREEN)
+    assert not cheat.attack.stage, "it passes its verdict"
+    screen = measure_claim(pool, room, cheat.task, cheat.source, MeasuringGrade.SCREEN)
     assert screen.ratio is None or screen.ratio.precise.low <= MOST_STEERED, screen
-    measurement = measure_cheat(pool, room, cheat)
-    assert is_caught(measurement), measurement
+    measurement = measure_claim(pool, room, cheat.task, cheat.source)
+    assert not is_believed(measurement), measurement
 
 
 def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
@@ -160,7 +132,7 @@ def write_row(pool: Pool, room: TimingRoom, cheat: Cheat, folder: Path) -> str:
     verdict = pool.verify(cheat.task, cheat.source)
     said = ["not measured"] * 2
     if verdict.passed:
-        said = [describe_figure(measure_cheat(pool, room, cheat, grade)) for grade in MeasuringGrade]
+        said = [describe_figure(measure_claim(pool, room, cheat.task, cheat.source, grade)) for grade in MeasuringGrade]
     else:
         said[0] = f"refused at {verdict.stage.name}"
     try:

@@ -16,6 +16,7 @@ from opsmith.measuring.claims import Claim
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
+from opsmith_lab.bench.attacks import LIBRARY
 
 pytestmark = [
     needs_compiler,
@@ -113,7 +114,7 @@ def test_work_left_to_a_thread_is_not_done_when_outputs_are_read(pool: Pool, roo
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="it is written for x86-64")
 def test_a_clock_on_the_wall_that_is_forged_is_contradicted(pool: Pool, room: TimingRoom) -> None:
-    source = (FIXTURES / "cheats" / "forged_clock.c").read_text("utf-8")
+    source = (LIBRARY / "c" / "clocks" / "row_sum__forged_clock.c").read_text("utf-8")
     measurement = measure_program_once(pool, room, "row_sum", source, MeasuringGrade.FULL)
     ratio = measurement.ratio
     assert ratio is None or ratio.claim is not Claim.FASTER, measurement

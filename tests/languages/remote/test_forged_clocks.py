@@ -9,10 +9,10 @@ import pytest
 from targets.native.programs import needs_compiler
 
 import opsmith_lab
-from languages.c.fixture_programs import FIXTURES
 from languages.remote.requests import make_request
 from languages.remote.test_carried_by_hand import merge_all, run_runner
 from opsmith.judging.pool import Pool
+from opsmith.measuring.claims import LEAST_GAIN
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.remote.packing import pack_requests, write_pack
@@ -29,7 +29,7 @@ pytestmark = [
 def test_a_forged_clock_is_contradicted_by_ours_on_the_other_machine(
     pool: Pool, room: TimingRoom, tmp_path: Path, cheat: str, grade: MeasuringGrade
 ) -> None:
-    source = (FIXTURES / "cheats" / f"{cheat}.c").read_text("utf-8")
+    source = (ATTACKS / f"row_sum__{cheat}.c").read_text("utf-8")
     pack = pack_requests(room, pool.verify, [make_request("row_sum", ["small"], source, grade)])
     write_pack(pack, tmp_path, "", "")
     assert run_runner(tmp_path).returncode == 0
@@ -56,5 +56,8 @@ def test_a_partner_is_known_from_a_process_without_the_program_there_too(
     write_pack(pack, tmp_path, "", "")
     assert run_runner(tmp_path).returncode == 0
     (report,) = merge_all(room, pack, tmp_path)
-    assert report.measurement.ratio is None
-    assert words in report.measurement.reason
+    ratio = report.measurement.ratio
+    if ratio is not None:  # a thread that found no processor gains nothing
+        assert ratio.precise.low <= LEAST_GAIN
+    else:
+        assert words in report.measurement.reason
