@@ -20,8 +20,8 @@ from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.native.build import HEADER
 from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.native.layout import read_inputs
-from opsmith.targets.native.sanitized import CallData, write_calls
-from opsmith.targets.native.signature import FUNCTION, Signature
+from opsmith.targets.native.sanitized import CallData, describe_call, write_calls
+from opsmith.targets.native.signature import Signature
 from opsmith.targets.programs import DeployedEnd
 
 HOST = "host"  # the artefact beside the program's
@@ -54,31 +54,13 @@ typedef struct {
 } drawn;
 typedef __typeof__(%(function)s) *program;
 
-static void read_bytes(void *place, size_t size) {
-  for (char *next = place; size > 0;) {
-    ssize_t got = read(0, next, size);
-    if (got <= 0) _exit(9);
-    next += got;
-    size -= (size_t)got;
-  }
-}
-static void write_bytes(const char *from, size_t size) {
+%(reading)sstatic void write_bytes(const char *from, size_t size) {
   while (size > 0) {
     ssize_t put = write(1, from, size);
     if (put <= 0) _exit(9);
     from += put;
     size -= (size_t)put;
   }
-}
-static int64_t read_number(void) {
-  int64_t number;
-  read_bytes(&number, sizeof number);
-  return number;
-}
-static double as_double(int64_t bits) {
-  double number;
-  memcpy(&number, &bits, sizeof number);
-  return number;
 }
 static char *make_array(size_t size) {
   char *array = aligned_alloc(64, (size + 64) / 64 * 64);
@@ -224,22 +206,14 @@ def build_host(signature: Signature, problem: str, cache: BuildCache) -> bytes:
 
 
 def _write_host(signature: Signature) -> str:
-    pointers = [argument for argument in signature.arguments if "*" in argument.c_type]
-    numbers = [argument for argument in signature.arguments if "*" not in argument.c_type]
-    arguments = [f"(void *)array[{place}]" for place in range(len(pointers))]
-    for place, argument in enumerate(numbers):
-        arguments.append(f"as_double(number[{place}])" if argument.c_type == "double" else f"number[{place}]")
+    pointers = [argument.c_type for argument in signature.arguments if "*" in argument.c_type]
     return _SOURCE % {
-        "arrays": len(pointers),
-        "inputs": sum(argument.c_type.startswith("const ") for argument in pointers),
-        "numbers": len(numbers),
+        **describe_call(signature),
         "results": RESULTS,
-        "widths": ", ".join(str(_find_width(argument.c_type)) for argument in pointers),
+        "widths": ", ".join(map(str, map(_find_width, pointers))),
         "budget": BUDGET_S,
         "patience": PATIENCE_S,
-        "function": FUNCTION,
         "library": _LIBRARY,
-        "arguments": ", ".join(arguments),
     }
 
 

@@ -23,24 +23,7 @@ REACH = 64 << 20  # bytes before and behind an array where an access is known to
 
 _INSTRUMENTATION = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined")
 _NUMBER = struct.Struct("=q")
-_DRIVER = """#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include <sanitizer/asan_interface.h>
-
-enum { ARRAYS = %(arrays)d, INPUTS = %(inputs)d, NUMBERS = %(numbers)d };
-static const size_t reach = %(reach)dul, poison = 1ul << 20, page = 1ul << 16;
-
-const char *__asan_default_options(void) {
-  return "detect_leaks=0:disable_coredump=0:color=never:print_legend=0:allocator_may_return_null=1:symbolize=1"
-         ":max_allocation_size_mb=%(largest)d:detect_stack_use_after_return=1:print_summary=0";
-}
-const char *__ubsan_default_options(void) { return "color=never:print_summary=0"; }
-
-static void read_bytes(void *place, size_t size) {
+READING = """static void read_bytes(void *place, size_t size) {
   for (char *next = place; size > 0;) {
     ssize_t got = read(0, next, size);
     if (got <= 0) _exit(9);
@@ -58,7 +41,25 @@ static double as_double(int64_t bits) {
   memcpy(&number, &bits, sizeof number);
   return number;
 }
-static size_t round_up(size_t size) { return (size + page - 1) / page * page; }
+"""
+_DRIVER = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <sanitizer/asan_interface.h>
+
+enum { ARRAYS = %(arrays)d, INPUTS = %(inputs)d, NUMBERS = %(numbers)d };
+static const size_t reach = %(reach)dul, poison = 1ul << 20, page = 1ul << 16;
+
+const char *__asan_default_options(void) {
+  return "detect_leaks=0:disable_coredump=0:color=never:print_legend=0:allocator_may_return_null=1:symbolize=1"
+         ":max_allocation_size_mb=%(largest)d:detect_stack_use_after_return=1:print_summary=0";
+}
+const char *__ubsan_default_options(void) { return "color=never:print_summary=0"; }
+
+%(reading)sstatic size_t round_up(size_t size) { return (size + page - 1) / page * page; }
 static char *make_array(size_t size, int is_input) {
   size_t whole = 2 * reach + round_up(size);
   char *region = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -122,20 +123,23 @@ class CallData:
 
 def write_driver(signature: Signature, largest: int) -> str:
     """The C text; `largest`: MiB that one allocation of the candidate may have."""
+    return _DRIVER % {**describe_call(signature), "reach": REACH, "largest": largest, "direction": DIRECTION}
+
+
+def describe_call(signature: Signature) -> dict[str, int | str]:
+    """What a program says that calls the function: it has `array` and `number`, and reads them as READING does."""
     pointers = [argument for argument in signature.arguments if "*" in argument.c_type]
     numbers = [argument for argument in signature.arguments if "*" not in argument.c_type]
     arguments = [f"(void *)array[{place}]" for place in range(len(pointers))]
     for place, argument in enumerate(numbers):
         arguments.append(f"as_double(number[{place}])" if argument.c_type == "double" else f"number[{place}]")
-    return _DRIVER % {
+    return {
         "arrays": len(pointers),
         "inputs": sum(argument.c_type.startswith("const ") for argument in pointers),
         "numbers": len(numbers),
-        "reach": REACH,
-        "largest": largest,
-        "direction": DIRECTION,
         "function": FUNCTION,
         "arguments": ", ".join(arguments),
+        "reading": READING,
     }
 
 
