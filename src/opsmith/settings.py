@@ -172,7 +172,7 @@ class Teamwork(_Group):
 
 
 class Place(_Group):
-    """Where the work is done, what of others may run there, and for how long."""
+    """Where the work is done, what of others may run there, for how long, and what people call the run."""
 
     workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model, on each machine
     executor: Literal["local", "ray"] = "local"  # where the embedded model samples and candidates are judged
@@ -180,6 +180,7 @@ class Place(_Group):
     trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them
     candidate_seconds: Seconds = 60.0  # of one candidate, over all its trials
     trial_seconds: Seconds = 10.0  # of each of its trials, where candidates are executed
+    name: str | None = None  # what stands for the run's id wherever a run is asked for; None: as it is
 
 
 class Settings(_Group):

@@ -19,6 +19,7 @@ from opsmith.cli.overview import COMMANDS
 
 ASKED = "_OPSMITH_COMPLETE"  # typer's variable: a shell asks
 _FILE = "opsmith.sqlite"  # of a store
+_NAMED = "run IN (SELECT run FROM tag WHERE change = 'name' AND name = ?)"  # somebody called it so
 _WORDS = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")  # bash's line, and that of other shells
 
 
@@ -39,8 +40,8 @@ def choose_completion(metavar: str) -> Callable[..., list[str]] | None:
 def complete_tasks(ctx: Any, incomplete: str) -> list[str]:
     """Tasks of the run that the line names; without one ids and suites, of a list with commas the last one."""
     if run := str(ctx.params.get("run") or ""):
-        query = "SELECT DISTINCT id FROM task WHERE substr(run, 1, ?) = ? AND substr(id, 1, ?) = ?"
-        return _ask_store(ctx, query, (len(run), run, len(incomplete), incomplete))
+        query = f"SELECT DISTINCT id FROM task WHERE (substr(run, 1, ?) = ? OR {_NAMED}) AND substr(id, 1, ?) = ?"
+        return _ask_store(ctx, query, (len(run), run, run, len(incomplete), incomplete))
     from opsmith.suites import SUITES, task_files
 
     before, comma, last = incomplete.rpartition(",")
@@ -49,8 +50,10 @@ def complete_tasks(ctx: Any, incomplete: str) -> list[str]:
 
 
 def complete_runs(ctx: Any, incomplete: str) -> list[str]:
-    """Runs of the folder that `--out` names."""
-    return _ask_store(ctx, "SELECT id FROM run WHERE substr(id, 1, ?) = ?", (len(incomplete), incomplete))
+    """Ids and names of the runs of the folder that `--out` names."""
+    query = "SELECT id FROM run WHERE substr(id, 1, ?) = ?"
+    query += " UNION SELECT name FROM tag WHERE change = 'name' AND substr(name, 1, ?) = ?"
+    return _ask_store(ctx, query, (len(incomplete), incomplete) * 2)
 
 
 def complete_runs_and_tasks(ctx: Any, incomplete: str) -> list[str]:

@@ -15,11 +15,17 @@ from typing import Annotated, Any
 
 import typer
 
-from opsmith.cli.options import ASKED, LEARNING, MODELS, PLACES, SPENDING, PassEnv, declare_option
+from opsmith.cli.options import ASKED, LEARNING, MODELS, PLACES, RESULTS, SPENDING, PassEnv, declare_option
 
 
-def declare_environment(pass_env: PassEnv = None) -> None:
-    """What agents of the command line see."""
+def declare_environment(
+    pass_env: PassEnv = None,
+    name: Annotated[
+        str | None,
+        declare_option(RESULTS, "NAME", "A name of yours for the run, in place of its id everywhere."),
+    ] = None,
+) -> None:
+    """What agents of the command line see, and what the run is called."""
 
 
 def declare_tools(

@@ -103,6 +103,7 @@ def show_runs(
     from opsmith.records import printable, to_json
     from opsmith.report.speed_rows import summarise_runs
     from opsmith.report.tables import open_console, runs_table
+    from opsmith.results.settings_apart import find_single
     from opsmith.store.notes import NO_REMARKS, has_tags
 
     if is_sure and unwanted is None:
@@ -114,12 +115,17 @@ def show_runs(
             return
         every, remarks = store.list_runs(), store.list_remarks()
         summaries = [run for run in every if has_tags(remarks.get(run.info.id, NO_REMARKS), tags or ())]
+        singles = find_single(run.info for run in summaries)
         if as_json:
             rows = [{"run": run.info.id, **to_json(run), **_tell_remarks(remarks, run)} for run in summaries]
+            for row in rows:
+                if (single := singles.get(row["run"])) is not None:
+                    row["differs"] = {"from": single.other.id, "setting": single.setting, "values": single.values}
             print(json.dumps(rows))
             return
         if summaries or not every:
-            open_console().print(runs_table(summaries, summarise_runs(store), _summarise_gains(store), remarks))
+            gains = _summarise_gains(store)
+            open_console().print(runs_table(summaries, summarise_runs(store), gains, remarks, singles))
         elif tags:
             print(f"no run has the tag {printable(' and '.join(tags))}", file=sys.stderr)
         if archived := sum(remark.is_archived for remark in remarks.values()) if not tags else 0:

@@ -31,7 +31,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "report": ("reporting", "Write what came of runs."),
         "draw": ("drawing", "Draw what came of one task of a run."),
         "note": ("remarking", "Write a note on a run, or print it."),
-        "tag": ("remarking", "Tag a run, or print its tags."),
+        "tag": ("remarking", "Tag or name a run, or print its tags."),
         "archive": ("remarking", "Hide a run from lists; nothing of it is deleted."),
         "ui": ("serving", "Look at runs in a browser, live, until Ctrl-C."),
         "pause": ("serving", "Let a run wait: what is in flight is finished, nothing starts."),

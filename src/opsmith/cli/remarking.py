@@ -57,21 +57,27 @@ def note_run(
 def tag_run(
     run: Run,
     tags: Annotated[list[str] | None, typer.Argument(metavar="[+TAG|-TAG]...", help="Add, or take away.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A name in place of its id; '' takes it away.")
+    ] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tag a run, or print its tags.
+    """Tag or name a run, or print its tags.
 
-    opsmith tag RUN +good -bad; then `opsmith runs --tag good` lists the runs that have it.
+    opsmith tag RUN +good -bad; then `opsmith runs --tag good` lists the runs that have it. After opsmith tag RUN --name
+    fig2 every command takes fig2 for the run.
     """
-    from opsmith.store.notes import change_tags
+    from opsmith.store.notes import change_tags, name_run
 
-    names = tags or []
+    changes = tags or []
     with open_store(out, url) as store:
         run = store.find_run(run)
-        added = [name.removeprefix("+") for name in names if not name.startswith("-")]
-        change_tags(store, run, added, [name[1:] for name in names if name.startswith("-")])
+        added = [tag.removeprefix("+") for tag in changes if not tag.startswith("-")]
+        change_tags(store, run, added, [tag[1:] for tag in changes if tag.startswith("-")])
+        if name is not None:
+            name_run(store, run, name)
         _print_remarks(store, run, as_json)
 
 
@@ -98,10 +104,13 @@ def _print_remarks(store: Store, run: str, as_json: bool) -> None:
     """All that is said of a run now."""
     from opsmith.records import printable
 
-    remarks = store.read_remarks(run)
+    remarks, name = store.read_remarks(run), store.read_names().get(run)
     if as_json:
-        print(json.dumps({"run": run, "note": remarks.text, "tags": list(remarks.all_tags)}))
+        own = {"run": run, **({"name": name} if name else {})}
+        print(json.dumps({**own, "note": remarks.text, "tags": list(remarks.all_tags)}))
         return
     print(f"run   {printable(run)}")
+    if name:
+        print(f"name  {printable(name)}")
     print(f"tags  {' '.join(remarks.all_tags) or '-'}")
     print(f"note  {printable(remarks.text or '-', keep=chr(10)).replace(chr(10), chr(10) + ' ' * 6)}")

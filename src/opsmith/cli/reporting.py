@@ -91,7 +91,14 @@ def print_comparison(runs: Runs, out: Out = Path("runs"), url: StoreUrl = None, 
     if len(runs) == 1:
         raise UsageError(f"compare: given one run, {runs[0]}; expected two or more; try: opsmith runs")
     with open_store(out, url) as store:
-        data, tables = (_compare_two if len(runs) == 2 else _compare_many)(store, runs)
+        ids = [store.find_run(run) for run in runs]
+        if twice := [name for name, run in zip(runs, ids, strict=True) if ids.count(run) > 1]:
+            same = ids[runs.index(twice[0])]
+            raise UsageError(
+                f"compare: given {' and '.join(twice)}, which are one run, {same}; expected different ones; "
+                "try: opsmith runs"
+            )
+        data, tables = (_compare_two if len(runs) == 2 else _compare_many)(store, ids)
     print(json.dumps(data)) if as_json else _print_tables(tables)
 
 

@@ -34,6 +34,7 @@ from opsmith.tools.table import list_tools, name_offers
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
     *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured", "pass_env"),
+    "name",
 }
 _STATED = {  # part of the name at their default too, as ever; every other setting only where it is changed
     *("tasks", "seed", "model", "base_url", "samples", "temperatures", "levels", "agents", "guardian", "prompt"),
@@ -115,7 +116,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     data = {
         name: value
         for name, value in settings.as_flat("json").items()
-        if value != defaults[name] or (PATH_OF[name] in _KEPT_GROUPS and name != "target_options")
+        if value != defaults[name] or (PATH_OF[name] in _KEPT_GROUPS and name not in ("target_options", "name"))
         if settings.optimisation.optimise or PATH_OF[name] not in _OF_OPTIMISATION
     }
     for name in ("base_url", "analyst_url"):

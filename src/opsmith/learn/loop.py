@@ -46,6 +46,7 @@ from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.batches import StoreLedger
+from opsmith.store.notes import name_run
 from opsmith.store.rows import JOIN, run_end_row
 from opsmith.store.spending import known_usd
 
@@ -137,6 +138,8 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     require_planning(settings.teamwork.planning.plan, target, models, judge)
     references = require_references(settings.teamwork.showing.translate, tasks, store)
     info = run_info(tasks, start, budget, models, target, settings, references)
+    if settings.place.name is not None:
+        name_run(store, info.id, settings.place.name)
     resumed = store.read_info(info.id) is not None
     if store.end_reason(info.id) is not None:
         if measurer is not None:

@@ -28,7 +28,7 @@ def have_several_targets(views: Sequence[RunView]) -> bool:
 def name_columns(views: Sequence[RunView]) -> list[str]:
     """The target of each run; with the run's id where another run has that target too."""
     counts = Counter(view.target for view in views)
-    return [view.target if counts[view.target] == 1 else f"{view.target} {view.id}" for view in views]
+    return [view.target if counts[view.target] == 1 else f"{view.target} {view.label}" for view in views]
 
 
 def compared_keys(store: Store, views: Sequence[RunView]) -> list[Mapping[str, str]]:

@@ -54,7 +54,8 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     reasoning = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
     output = f"{usage.output_tokens:,} output{reasoning}"
     tokens = f"{usage.input_tokens:,} input + {output} in {usage.requests:,} requests"
-    yield f"run     {printable(result.run)}  ({printable(result.end)})"
+    name = f"{result.name} = " if result.name else ""
+    yield printable(f"run     {name}{result.run}  ({result.end})")
     mark = "" if result.is_language_model else f"  ({not_a_model(result.model)})"
     yield f"model   {printable(result.model)}{mark}"
     yield f"tokens  {tokens}" + ("" if prompt is None else f"; {prompt:,.0f} input in a first prompt")

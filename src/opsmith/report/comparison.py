@@ -29,8 +29,10 @@ RUN_FIGURES: dict[str, Callable[[RunView], str]] = {
 
 def runs_side_by_side(views: Sequence[RunView]) -> Table:
     """A column per run; their targets are told where they differ."""
-    runs = [view.id for view in views]
+    runs = [view.label for view in views]
     rows = make_table("", *runs, right=runs)
+    if runs != [view.id for view in views]:
+        rows.add_row("run", *(view.id for view in views))
     if have_several_targets(views):
         rows.add_row("target", *(printable(view.target) for view in views))
     for name, format_figure in RUN_FIGURES.items():
@@ -48,7 +50,7 @@ def problems_by_target(views: Sequence[RunView], problems: Sequence[ProblemRow])
 
 def differing_tasks(comparison: Comparison) -> Table:
     """The tasks that one run solved and the other did not."""
-    rows = make_table("task", comparison.first.id, comparison.second.id)
+    rows = make_table("task", comparison.first.label, comparison.second.label)
     for pair in comparison.pairs:
         if pair.differs:
             rows.add_row(printable(pair.task), describe_task(pair.first), describe_task(pair.second))
@@ -68,7 +70,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield f"left out {len(comparison.unpaired)} as not in both runs alike: {names}"
     for run in (comparison.first, comparison.second):
         if not run.is_language_model:
-            yield printable(f"note    {run.id}: {run.warning}")
+            yield printable(f"note    {run.label}: {run.warning}")
 
 
 def format_signed(estimate: Estimate | None) -> str:

@@ -58,7 +58,7 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
     """The HTML of these runs (whole ids), with at most so many groups of attempts of each task."""
     reports = [_run_report(store, run, groups) for run in runs]
     views = [report.view for report in reports]
-    title = f"Report of run {runs[0]}" if len(runs) == 1 else f"Report of {len(runs)} runs"
+    title = f"Report of run {views[0].label}" if len(runs) == 1 else f"Report of {len(runs)} runs"
     return render_page(
         "report.html",
         title=title,

@@ -63,7 +63,9 @@ def fence_text(text: str) -> Iterator[str]:
 def _write_all(views: Sequence[RunView]) -> Iterator[str]:
     yield from ("# All runs", "")
     names = ("run", "model", "solved", "pass@1", "rounds", "samples", "input tokens", "cost", "time")
-    yield from markdown_table(names, [(f"`{view.id}`", _name_model(view), *_figure_cells(view)) for view in views], 2)
+    yield from markdown_table(
+        names, [(f"`{view.label}`", _name_model(view), *_figure_cells(view)) for view in views], 2
+    )
 
 
 def _by_target(store: Store, views: Sequence[RunView]) -> Iterator[str]:
@@ -112,7 +114,7 @@ _TASKS = "rate: as pass@1 counts it; right and judged: over all rounds and tempe
 
 
 def _write_run(view: RunView, solutions: Iterable[KeptExperience], failures: FailureView) -> Iterator[str]:
-    yield from (f"# Run `{view.id}`", "")
+    yield from (f"# Run `{view.id}`" + (f": {escape_markup(view.given_name)}" if view.given_name else ""), "")
     begun = format_moment(view.started)
     yield f"Model {_name_model(view)}, target {escape_markup(view.target)}, seed {view.seed}, begun {begun}."
     yield from ((f"**Not a language model:** {escape_markup(view.warning)}.",) if view.warning else ())

@@ -19,6 +19,7 @@ from opsmith.terminal import has_wide_tables
 
 if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
     from opsmith.models.table import ModelInfo
+    from opsmith.results.settings_apart import OneSetting
     from opsmith.store.notes import Remarks
     from opsmith.store.queries import RunSummary
 
@@ -75,23 +76,30 @@ def runs_table(
     speeds: Mapping[str, str] | None = None,
     gains: Mapping[str, str] | None = None,
     remarks: Mapping[str, Remarks] | None = None,
+    differing: Mapping[str, OneSetting] | None = None,
 ) -> Table:
     """A row for each run, with its language where they differ. `speeds`: by run, how much faster its programs are than
     their partners; `gains`: what its optimisation gained; where any is known. `remarks`: tags and
-    notes, of which the first line is shown."""
+    notes, of which the first line is shown. `differing`: from which other run it differs in one setting."""
     runs = list(runs)
     tags, notes = _name_remarks(remarks or {}, {run.info.id for run in runs})
     targets = {run.info.id: printable(run.info.target) for run in runs}
     numbers = ("solved", "cost", "time", "samples", "rounds", "tokens")
     languages = targets if len(set(targets.values())) > 1 else None
-    beside = {"speed": speeds, "gain": gains, "language": languages, "tags": tags, "note": notes}
+    names = {run.info.id: run.info.name for run in runs if run.info.name}
+    apart = {run: str(single) for run, single in (differing or {}).items()}
+    beside = {
+        "speed": speeds, "gain": gains, "language": languages, "tags": tags, "differs from": apart, "note": notes
+    }  # fmt: skip
     columns = {name: cells for name, cells in beside.items() if cells}
+    named, least = ("name",) if names else (), ("language", "tokens", "rounds", "samples", "model", "time", "note")
     rows = make_table(
-        "run", "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
-        least=("language", "tokens", "rounds", "samples", "model", "time", "note", "gain", "speed", "tags"), room=24,
+        *named, "run", "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
+        least=("differs from", *least, "gain", "speed", "tags"), room=24,
     )  # fmt: skip
     for run in runs:
         rows.add_row(
+            *([names.get(run.info.id, "")] if names else []),
             run.info.id,
             format_date(run.started),
             " ".join((run.end or "runs, or was killed").split()),

@@ -144,13 +144,18 @@ class RunView:
     models: tuple[ModelFigures, ...]  # (): it has one
     tool_use: ToolUse | None  # None: no tool was called
     remarks: Remarks = NO_REMARKS
+    given_name: str = ""  # by people; "": none
 
     @property
     def name(self) -> str:
-        """Short, for legends and columns: the model, and the beginning of what names the run."""
-        return f"{printable(self.model)} {self.id.rpartition('-')[2][:6]}" + (
-            "" if self.is_language_model else " (no LM)"
-        )
+        """Short, for legends and columns: what people call it, else the model and the beginning of what names it."""
+        short = self.given_name or f"{printable(self.model)} {self.id.rpartition('-')[2][:6]}"
+        return short + ("" if self.is_language_model else " (no LM)")
+
+    @property
+    def label(self) -> str:
+        """What people call it: the name that they gave it, else its id."""
+        return self.given_name or self.id
 
     @property
     def plan_summary(self) -> str:
@@ -177,7 +182,7 @@ def run_view(store: Store, run: str) -> RunView:
     result, tallies = result_of(store, run), store.read_tallies(run, with_children=True)
     rounds = [(info, solved) for info, solved in store.read_rounds(run) if info.phase == FUNCTIONAL]
     tried = {info.number: len(info.attempted) for info, _ in store.read_rounds(run, with_children=True)}
-    first = store.find_optimisation(run)
+    first, info, models = store.find_optimisation(run), summary.info, read_by_model(store, run)
     spent = {
         number: spending
         for number, spending in spent_by_round(store, run, tallies).items()
@@ -186,9 +191,8 @@ def run_view(store: Store, run: str) -> RunView:
     joined = {join.task for join in list_joins(store, run) if join.outcome is Outcome.PASSED}
     counts, of_first = solving_counts(result, tallies, joined), _best_counts(result, tallies, last=0)
     rows, speeds = _view_rounds(rounds, spent, tried), store.read_speeds(run)
-    kept_speeds = choose_kept(speeds, list_best(store, run))
     unjudged = list_unjudged(store, run) if any(one.judged < one.samples for one in spent.values()) else []
-    info, models, beside = summary.info, read_by_model(store, run), count_beside(unjudged, tallies)
+    kept_speeds, beside = choose_kept(speeds, list_best(store, run)), count_beside(unjudged, tallies)
     return RunView(
         id=run,
         model=info.model,
@@ -229,6 +233,7 @@ def run_view(store: Store, run: str) -> RunView:
         models=models if len(models) > 1 else (),
         tool_use=read_tool_use(store, run),
         remarks=store.read_remarks(run),
+        given_name=info.name,
     )
 
 

@@ -69,6 +69,7 @@ class RunResult:
     guardian: Mapping[str, int]  # candidates by what the guardian did to them
     wall_s: float  # of all sessions that ended in an orderly way
     experiences: tuple[Experience, ...] = field(repr=False)  # all, those given included
+    name: str = ""  # that people gave the run; "": none
 
     @property
     def solved(self) -> int:
@@ -89,6 +90,7 @@ class RunResult:
         names = ("round", "cycle", "level", "demonstrations", "attempted", "cumulative")
         return {
             "run": self.run,
+            **({"name": self.name} if self.name else {}),
             "model": self.model,
             "is_language_model": self.is_language_model,
             "end": self.end,
@@ -148,6 +150,7 @@ def result_of(store: Store, run: str) -> RunResult:
         guardian=guardian_effects(store, run),
         wall_s=summary.seconds,
         experiences=tuple(row.experience for row in solutions),
+        name=summary.info.name,
     )
 
 

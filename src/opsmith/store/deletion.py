@@ -43,16 +43,19 @@ _NAMING = (  # columns that hold the hash of a text
 def referring_runs(reader: Reader, run: str) -> list[str]:
     """The other runs that began with this one's solutions, or were allowed to spend what it spent.
 
-    The beginning of an id means a run that was there already: never one that began later.
+    The beginning of an id means a run that was there already: never one that began later. A name that the run has had
+    may be what another one means.
     """
     origins = select(experience.c.run).where(experience.c.origin == run, experience.c.run != run).distinct()
     users = {row.run for row in reader.fetch_rows(origins)}
     rows = reader.fetch_rows(select(schema.run.c.id, schema.run.c.at, schema.run.c.settings))
+    own = select(schema.tag.c.name).where(schema.tag.c.run == run, schema.tag.c.change == "name")
+    own_names = {run, *(row.name for row in reader.fetch_rows(own) if row.name)}
     began = next((row.at for row in rows if row.id == run), 0.0)
     for row in rows:
         settings = json.loads(row.settings)
         names = [settings.get(name) for name in _REFERENCES] if row.id != run else []
-        if run in names or (row.at >= began and any(name and run.startswith(str(name)) for name in names)):
+        if own_names & set(names) or (row.at >= began and any(name and run.startswith(str(name)) for name in names)):
             users.add(row.id)
     return sorted(users)
 

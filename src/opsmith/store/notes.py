@@ -1,8 +1,9 @@
-"""What people say of a run: a note and tags. They are no part of what a run is named by, or of what two runs share.
+"""What people say of a run: a name, a note and tags. They are no part of its id, or of what two runs share.
 
 A note is written whole, as the successor of the one that its writer has read: of two people who read the same note, the
 second is told that the first was faster, and nothing is lost. Tags are added and removed one by one, so that two people
-who change different tags do not meet. The tag `archived` hides a run from lists.
+who change different tags do not meet. The tag `archived` hides a run from lists. A name stands for the id wherever a
+run is asked for; it is kept as a change of tags, and the last one counts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ NOTE_LIMIT = 4000  # characters of a note
 TAG_LIMIT = 40  # characters of a tag
 TAGS_LIMIT = 20  # tags of a run
 _TAG = re.compile(r"\w[\w.:/-]*")
-TagChange = Literal["add", "remove"]
+_NAME = re.compile(r"\w[\w.:-]*")  # without a slash: it is part of addresses
+TagChange = Literal["add", "remove", "name"]
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,30 @@ class NoteQueries(Reading):
     def _read_tags(self, run: str | None = None) -> dict[str, tuple[str, ...]]:
         """By run, or of one run; of each tag the last change counts."""
         tag = schema.tag
-        query = select(tag.c.run, tag.c.name, tag.c.change).order_by(tag.c.id_number)
+        query = select(tag.c.run, tag.c.name, tag.c.change).where(tag.c.change != "name").order_by(tag.c.id_number)
         tags: dict[str, set[str]] = {}
         for row in self.fetch_rows(query if run is None else query.where(tag.c.run == run)):
             names = tags.setdefault(row.run, set())
             (names.add if row.change == "add" else names.discard)(row.name)
         return {name: tuple(sorted(names)) for name, names in tags.items() if names}
+
+
+def name_run(store: Store, run: str, name: str) -> None:
+    """Give a run a name in place of the one that it has; "" takes it away.
+
+    Raises UsageError for a text that is no name, and for one that another run is called by.
+    """
+    if name and (not _NAME.fullmatch(name) or len(name) > TAG_LIMIT):
+        raise UsageError(
+            f"--name {name[:60]!r}: expected at most {TAG_LIMIT} letters, digits or . : _ - "
+            "that begin with a letter, a digit or _; try: --name fig2-seed1"
+        )
+    names = store.read_names()
+    owners = [other for other in store.list_ids() if name in (other, names.get(other)) and other != run]
+    if name and owners:
+        raise UsageError(f"--name {name}: given for run {run}; run {owners[0]} is called so; try: another name")
+    if names.get(run, "") != name:
+        store.put([_tag_row(run, name, "name")]).result()
 
 
 def write_note(store: Store, run: str, text: str, after: int) -> bool:

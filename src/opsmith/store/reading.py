@@ -9,6 +9,7 @@ from sqlalchemy import Row, Select, func, select, true
 from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.records import Outcome, Stage
+from opsmith.store import schema
 from opsmith.store.database import Database
 from opsmith.store.patience import Patience, Stubborn
 from opsmith.store.schema import plan_node, request, round_, text
@@ -35,6 +36,18 @@ class Reading:
         """The texts of these hashes."""
         query = select(text.c.hash, text.c.body).where(text.c.hash.in_(sorted(set(names))))
         return {row.hash: row.body for row in self.fetch_rows(query)}
+
+    def list_ids(self) -> list[str]:
+        """Of all runs, the oldest first."""
+        return [row.id for row in self.fetch_rows(select(schema.run.c.id).order_by(schema.run.c.at))]
+
+    def read_names(self) -> dict[str, str]:
+        """By run the name that somebody gave it last; of those that have one."""
+        tag = schema.tag
+        query = select(tag.c.run, tag.c.name).join(schema.run, schema.run.c.id == tag.c.run)
+        query = query.where(tag.c.change == "name")
+        names = {row.run: row.name for row in self.fetch_rows(query.order_by(tag.c.id_number))}
+        return {named: name for named, name in names.items() if name}
 
     def find_optimisation(self, run: str) -> int | None:
         """The number of a run's first round that makes right programs better; None: it has none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -83,7 +83,7 @@ class SampleKey:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What decides a run's result, and its name."""
+    """What decides a run's result, and so its id."""
 
     id: str
     identity: str
@@ -93,6 +93,12 @@ class RunInfo:
     seed: int
     settings: Mapping[str, Any]
     versions: Mapping[str, Any]
+    name: str = field(default="", compare=False, metadata={"left_out": ""})  # that people gave it; "": none
+
+    @property
+    def label(self) -> str:
+        """What people call it: the name that they gave it, else its id."""
+        return self.name or self.id
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,17 +51,19 @@ class RunQueries(RequestQueries):
         return self._summarise_rows(self.fetch_rows(select(schema.run).order_by(schema.run.c.at)))
 
     def find_run(self, name: str) -> str:
-        """The id of the run that is called `name`, or begins so."""
-        ids = [row.id for row in self.fetch_rows(select(schema.run.c.id).order_by(schema.run.c.at))]
-        matches = [name] if name in ids else [id_ for id_ in ids if id_.startswith(name)]
+        """The id of the run whose id or name this is, or else whose id begins so."""
+        ids, names = self.list_ids(), self.read_names()
+        named = [run for run, own in names.items() if own == name]
+        matches = [name] if name in ids else named[-1:] or [run for run in ids if run.startswith(name)]
         if len(matches) == 1:
             return matches[0]
         problem = "no such run" if not matches else "more than one run begins so"
-        raise UsageError(f"run {name!r}: {problem} in {self.path}; known: {', '.join(matches or ids) or 'none'}")
+        known = ", ".join(f"{names[run]} ({run})" if run in names else run for run in matches or ids)
+        raise UsageError(f"run {name!r}: {problem} in {self.path}; known: {known or 'none'}")
 
     def read_info(self, run: str) -> RunInfo | None:
         rows = self.fetch_rows(select(schema.run).where(schema.run.c.id == run))
-        return _run_info(rows[0]) if rows else None
+        return _run_info(rows[0], self.read_names()) if rows else None
 
     def read_secret(self, run: str) -> str:
         """What the run's hidden sizes are drawn from; it is for judges, and shown nowhere."""
@@ -75,7 +77,7 @@ class RunQueries(RequestQueries):
 
     def _summarise_rows(self, rows: Sequence[Row[Any]], only: str | None = None) -> list[RunSummary]:
         """Of all runs, or one. What is small is counted for all at once; samples and bills, run by run, by an index."""
-        own, solved = _is_of(run_end, only), schema.experience
+        own, solved, names = _is_of(run_end, only), schema.experience, self.read_names()
         tasks, rounds = self._count_by_run(schema.task, only), self._count_by_run(schema.round_end, only)
         is_own = exists().where(schema.task.c.run == solved.c.run, schema.task.c.body == solved.c.body)
         given = self._count_by_run(solved, only, solved.c.sample.is_(None), is_own)
@@ -88,7 +90,7 @@ class RunQueries(RequestQueries):
             ends[end.run].append(end)
         return [
             RunSummary(
-                info=_run_info(row),
+                info=_run_info(row, names),
                 started=row.at,
                 tasks=tasks[row.id] - given[row.id],
                 solved=right[row.id],
@@ -178,9 +180,10 @@ def _is_of(table: Table, run: str | None) -> Any:
     return true() if run is None else table.c.run == run
 
 
-def _run_info(row: Row[Any]) -> RunInfo:
-    settings, versions = json.loads(row.settings), json.loads(row.versions)
-    return RunInfo(row.id, row.identity, row.model, row.is_language_model, row.target, row.seed, settings, versions)
+def _run_info(row: Row[Any], names: Mapping[str, str]) -> RunInfo:
+    deciders = json.loads(row.settings), json.loads(row.versions)
+    about = (row.model, row.is_language_model, row.target, row.seed)
+    return RunInfo(row.id, row.identity, *about, *deciders, names.get(row.id, ""))
 
 
 def _read_experience(row: Row[Any]) -> KeptExperience:

@@ -227,7 +227,7 @@ tag = _make_table(
     _number_column(),
     _text_column("run"),
     _text_column("name"),
-    _text_column("change"),  # add or remove
+    _text_column("change"),  # add or remove; name: it is the run's name from now on
     _seconds_column("at"),
     clustered=False,
 )

@@ -15,6 +15,7 @@ from opsmith.report.run_deletion import refuse_needed_run
 from opsmith.report.views import RunView, run_view
 from opsmith.results.optimisation import read_optimisation
 from opsmith.results.refusals import RefusalGrouping
+from opsmith.results.settings_apart import OneSetting, find_single
 from opsmith.store import Store
 from opsmith.store.notes import NO_REMARKS, Remarks
 from opsmith.store.pages import run_ids
@@ -54,6 +55,7 @@ class RunLine:
     state: RunState
     gain: str | None  # of its optimisation rounds, in a few words; None: it has none
     remarks: Remarks = NO_REMARKS
+    single: OneSetting | None = None  # in which alone it differs from an earlier run
 
     @property
     def id(self) -> str:
@@ -144,9 +146,11 @@ class Site:
     def _make_lines(self, _: str) -> list[RunLine]:
         summaries = [self.reader.read_summary(run) for run, _ in run_ids(self.store)]
         gains = {run: self._read_gain(run) for run in self.store.list_optimised_runs()}
+        singles = find_single(summary.info for summary in reversed(summaries))
         return [
-            RunLine(summary, self.reader.read_state(summary.info.id)[0], gains.get(summary.info.id))
+            RunLine(summary, self.reader.read_state(run)[0], gains.get(run), single=singles.get(run))
             for summary in summaries
+            if (run := summary.info.id)
         ]
 
     def _read_gain(self, run: str) -> str:

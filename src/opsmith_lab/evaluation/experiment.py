@@ -29,6 +29,7 @@ NOT_HERE = {
     "servers": "the option --server of opsmith run: your key is sent there",
     "pass_env": "the option --pass-env of opsmith run: an agent of the command line sees it",
     "max_cost": "the option --max-cost",
+    "name": "opsmith tag RUN --name: an experiment has many runs",
     "from_run": "opsmith run --from: an experiment starts from nothing",
     "concurrency": "opsmith run --concurrency: it has no say in a result",
     "workers": "opsmith run --workers: it has no say in a result",
