@@ -25,6 +25,8 @@ OPTIONS = {  # where it is not the field's name with dashes
     "target_options": "--option",
     "models": "--model",
     "servers": "--server",
+    "sources": "--source",
+    "example_pair": "--example",
 }
 
 NOT_IN_FILES = {  # a file may come from somebody else
@@ -49,7 +51,7 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
         return Settings(**{**stated, **stated_options})
     except ValidationError as error:
         name, given_value, problem = _read_first_error(error)
-    raise UsageError(f"{_name_option(name)}: given {given_value}; expected {problem}")
+    raise UsageError(f"{name_option(name)}: given {given_value}; expected {problem}")
 
 
 def refuse_idle_options(options: Mapping[str, Any], settings: Settings) -> None:
@@ -64,7 +66,7 @@ def refuse_idle_options(options: Mapping[str, Any], settings: Settings) -> None:
         for name in names if is_idle else ():
             if options.get(name) is not None:
                 value = options[name]
-                raise UsageError(f"{_name_option(name)}: given {value} alone; expected {needed} beside it")
+                raise UsageError(f"{name_option(name)}: given {value} alone; expected {needed} beside it")
 
 
 def read_config(file: Path) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def read_config(file: Path) -> dict[str, Any]:
         expected = "expected settings of a run, a .toml file"
         raise UsageError(f"{file}: given a task file; {expected}; try: --tasks {file}; several with commas: A,B")
     if not file.exists():
-        raise UsageError(f"{file}: no such settings file; try: experiments/main.toml")
+        raise UsageError(f"{file}: does not exist; expected a .toml file of settings; try: opsmith run without a file")
     text, stated = read_toml(file)
     for key in stated:
         if key in NOT_IN_FILES:
@@ -84,7 +86,7 @@ def read_config(file: Path) -> dict[str, Any]:
         expected = "expected the option --target: a language file names programs that are executed"
         raise TaskError(f"{_find_place(file, text, 'target')}: target: given {stated['target']!r}; {expected}")
     if name := find_command(stated):
-        expected = f"expected the option {_name_option(name)}: a command is executed, with your rights"
+        expected = f"expected the option {name_option(name)}: a command is executed, with your rights"
         raise TaskError(f"{_find_place(file, text, name)}: {name}: given {stated[name]!r} in a file; {expected}")
     if {"model", "models"} <= stated.keys():
         problem = "model: given beside models; expected one of them"
@@ -101,7 +103,8 @@ def read_config(file: Path) -> dict[str, Any]:
     return {**stated, "tasks": names}
 
 
-def _name_option(setting: str) -> str:
+def name_option(setting: str) -> str:
+    """The option that states a setting, in messages."""
     return OPTIONS.get(setting, f"--{setting.replace('_', '-')}")
 
 

@@ -310,6 +310,12 @@ class Usage:
     def total(cls, usages: Iterable[Usage]) -> Usage:
         return sum(usages, cls())
 
+    def scale(self, factor: float) -> Usage:
+        """So many times as much, with whole tokens."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        cost = None if self.cost_usd is None else self.cost_usd * factor
+        return Usage(**{name: round((count or 0) * factor) for name, count in every.items()} | {"cost_usd": cost})
+
 
 @dataclass(frozen=True)
 class Experience:

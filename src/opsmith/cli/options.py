@@ -23,8 +23,8 @@ ASKED, MODELS, LEARNING = (
 SPENDING, REQUESTS, PLACES, RESULTS = "How much is spent", "Requests", "Where it runs", "What comes out"
 
 
-def declare_option(panel: str, metavar: str, text: str, *names: str) -> Any:
-    """An option with a value, in a group of the help; `names` where they are not the parameter's own."""
+def declare_option(panel: str, metavar: str | None, text: str, *names: str) -> Any:
+    """An option with a value, or a switch, in a group of the help; `names` where they are not the parameter's own."""
     return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel)
 
 
@@ -61,36 +61,11 @@ TargetOptions = Annotated[
     list[str] | None,
     declare_option(ASKED, "NAME=VALUE", "Of the target: threads=2. May be given several times.", "--option"),
 ]
-Executor = Annotated[str | None, declare_option(PLACES, "local|ray", "On this machine, or on a Ray cluster's.")]
-RayAddress = Annotated[
-    str | None, declare_option(PLACES, "A", "The cluster's HOST:PORT, or auto; without: one for this run.")
-]
-Workers = Annotated[
-    int | None, declare_option(PLACES, "N", "Verifier processes on each machine; as many of the embedded model.")
-]
-BaseUrl = Annotated[str | None, declare_option(MODELS, "U", "A server of your own.")]
-ModelNames = Annotated[
-    list[str] | None,
-    declare_option(MODELS, "M", "A name that `opsmith models` lists; several may be given.", "--model"),
-]
-Servers = Annotated[
-    list[str] | None, declare_option(MODELS, "NAME=URL", "A server of your own for one of the models.", "--server")
-]
-AnalystUrl = Annotated[str | None, declare_option(MODELS, "U", "A server of the analyst's own.")]
-Temperatures = Annotated[list[float] | None, declare_option(LEARNING, "T", "May be given several times.")]
-TokensFrom = Annotated[str | None, declare_option(SPENDING, "RUN", "Spend as many tokens as it did.")]
-MaxCost = Annotated[float | None, declare_option(SPENDING, "USD", "Once it is spent, no request starts.")]
-Seed = Annotated[int | None, declare_option(LEARNING, "S", "Of all that is drawn; default 0.")]
-Concurrency = Annotated[int | None, declare_option(REQUESTS, "N", "Requests in flight, at most.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.", rich_help_panel=RESULTS)
 ]
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="Write no HTML report at the end.", rich_help_panel=RESULTS)
-]
-PassEnv = Annotated[
-    list[str] | None,
-    declare_option(PLACES, "NAME", "A variable that agents of command: see too. Several times.", "--pass-env"),
 ]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
@@ -104,17 +79,6 @@ def read_target_options(texts: Sequence[str] | None) -> dict[str, str]:
             raise UsageError(f"--option: given {text!r}; expected NAME=VALUE, such as threads=2")
         options[name] = value
     return options
-
-
-def read_shared(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a run by the names of their settings, as far as all runs have them."""
-    options |= options.pop("shared")
-    temperatures, variables = options.pop("temperature"), options["pass_env"]
-    return options | {
-        "target_options": read_target_options(options.pop("option")) or None,
-        "temperatures": tuple(temperatures) if temperatures else None,
-        "pass_env": tuple(variables) if variables is not None else None,
-    }
 
 
 def make_pool(

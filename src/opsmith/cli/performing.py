@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opsmith.errors import OpsmithError
+from opsmith.errors import OpsmithError, UsageError
 
 if TYPE_CHECKING:
     from opsmith.judging.judge import Solution
@@ -71,23 +72,36 @@ def print_forecast(
     settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool, begins_right: bool = False
 ) -> int:
     """The exit code."""
-    from opsmith.forecast.forecast import ASSUMED, forecast_run
-    from opsmith.forecast.table import tabulate_forecasts
+    from opsmith.forecast.forecast import ASSUMED, Measure, describe_expectation, forecast_run
+    from opsmith.forecast.table import tabulate_run
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
 
-    budget_run = settings.spending.budget_from or settings.spending.tokens_from
-    measure = None
-    if budget_run is not None:
-        with place() as store:
-            measure = store.sum_usage(store.find_run(budget_run))
-    forecast = forecast_run("run", settings, tasks, measure, begins_right)
+    budget_run, measure = settings.spending.budget_from or settings.spending.tokens_from, None
+    with open_if_there(place, budget_run is not None) as store:
+        if store is not None and budget_run is not None:
+            spent = store.sum_usage(store.find_run(budget_run))
+            measure = Measure(spent, spent)
+        forecast = forecast_run("run", settings, tasks, measure, begins_right, store)
     if as_json:
         print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
     else:
-        open_console().print(tabulate_forecasts("run", [forecast]))
-        print(*ASSUMED, sep="\n")
+        open_console().print(tabulate_run(forecast))
+        print(describe_expectation([forecast]), *ASSUMED, sep="\n")
     return 0
+
+
+@contextmanager
+def open_if_there(place: Place, is_needed: bool = False) -> Iterator[Store | None]:
+    """The store, or None where there is none; one that is needed must be there."""
+    try:
+        opened = place()
+    except UsageError:
+        if is_needed:
+            raise
+        opened = None
+    with opened or nullcontext() as store:
+        yield store
 
 
 def _write_report(store: Store, run: str) -> str | None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.declared_options import declare_showing, with_options
 from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
@@ -27,6 +26,7 @@ from opsmith.cli.options import (
     read_target_options,
 )
 from opsmith.cli.progress import show_progress
+from opsmith.cli.run_options import offer_settings
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
 from opsmith.terminal import write_document
@@ -43,8 +43,9 @@ def add_to(app: CommandApp) -> None:
     app.add("cost", print_cost)
 
 
-@with_options(declare_showing)
-def print_prompt(
+@offer_settings("translate example")
+def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+    stated: dict[str, Any],
     task: TaskName,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -54,7 +55,7 @@ def print_prompt(
     out: Out = Path("runs"),
     url: StoreUrl = None,
     bare: Annotated[bool, typer.Option("--bare", help="In bare Python, without structural IR.")] = False,
-    **shared: Any,
+    as_json: AsJson = False,
 ) -> None:
     """Print what a model would be sent."""
     from opsmith.agents.prompt import PromptStyle, compose_prompt
@@ -64,7 +65,7 @@ def print_prompt(
     from opsmith.suites import load_task
     from opsmith.targets import get_target
 
-    translate, example = shared["translate"], shared["example"] is not False
+    translate, example = stated.get("translate"), stated.get("example", True)
     task_read = load_task(task, target, read_target_options(option))
     experiences, references = [], {}
     with open_store(out, url) if from_run is not None or is_run(translate) else nullcontext() as store:
@@ -84,6 +85,13 @@ def print_prompt(
         style=style,
         reference=references.get(task_read.id),
     )
+    if as_json:
+        messages = [{"role": message.role, "content": message.content} for message in composed.messages]
+        shown = [experience.task.id for experience in composed.demonstrations_used]
+        print(
+            json.dumps({"messages": messages, "input_tokens": composed.input_tokens, "demonstrations": shown}, indent=1)
+        )
+        return
     for message in composed.messages:
         write_document(f"--- {message.role} ---\n{message.content}\n")
     print(

@@ -1,4 +1,4 @@
-"""What runs would ask and cost, before anything is spent: their first rounds, and an upper bound for all of them.
+"""What runs would ask and cost, before anything is spent: their first rounds, what is expected, and an upper bound.
 
 Counted with the rule of thumb of prompts (characters / 4); every provider counts differently. The bound takes what
 cannot be known from the worst side: `ASSUMED` says how.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import mean
 
 from opsmith.agents.prompt import Prompt, compose_prompt
 from opsmith.forecast.prices import bill_requests
@@ -24,12 +25,17 @@ from opsmith.models.table import (
 )
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
+from opsmith.results.precedents import Precedent, describe_basis, guess_rounds, name_runs, read_precedents
 from opsmith.settings import Settings
+from opsmith.store import Store
 from opsmith.targets import get_target
 from opsmith.targets.protocols import GUARDIAN
 
 ASSUMED = (
-    "Tokens are characters / 4; every reply is as long as max_tokens allows; no prompt cache is assumed.",
+    "Tokens are characters / 4; no prompt cache is assumed; of the first round and at most, every reply is as long as "
+    "max_tokens allows.",
+    "Expected: rounds as in the stored runs that are named, else by a guess; replies as long as theirs with the same "
+    "model, else of half of max_tokens.",
     "A request for several completions reads its prompt once; --batch costs half.",
     "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
     "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
@@ -41,7 +47,6 @@ ASSUMED = (
     "A run that may spend as many tokens as another is cut at the mean of its samples so far: it may miss by a few.",
     "A run that the store holds already is found there and costs nothing again.",
 )
-
 
 RESULT_TOKENS = 1024  # of what a tool says
 
@@ -56,6 +61,17 @@ class Forecast:
     first: Usage  # of its first round
     rounds: int | None  # at most; None: another run's spending is the measure
     most: Usage
+    expected_rounds: float | None  # the mean over the precedents; None: another run's spending is the measure
+    expected: Usage
+    precedents: tuple[str, ...]  # the stored runs that tell what is expected; (): a guess, or a measure
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a run may spend whose measure is another one: what that may spend at most, and what is expected of it."""
+
+    most: Usage
+    expected: Usage
 
 
 @dataclass(frozen=True)
@@ -65,10 +81,15 @@ class _Round:
 
 
 def forecast_run(
-    name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None, begins_right: bool = False
+    name: str,
+    settings: Settings,
+    tasks: Sequence[Task],
+    measure: Measure | None = None,
+    begins_right: bool = False,
+    store: Store | None = None,
 ) -> Forecast:
-    """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much;
-    `begins_right`: with a right program of every task, so that there is nothing to solve.
+    """One run. `measure`: what another run has spent, or may spend, if this one may spend as much; `begins_right`: with
+    a right program of every task, so that there is nothing to solve; `store`: whose runs tell what to expect.
 
     Raises UsageError where the model or the language cannot do what the settings ask for.
     """
@@ -84,9 +105,49 @@ def forecast_run(
         listed = list(_list_rounds(settings, len(tasks)))
         first, rounds = _bill_team(settings, tasks, [_Round(len(tasks), 0)]), len(listed)
         limit = _bill_team(settings, tasks, listed)
+    model, seed = settings.provider.model, settings.seed
     if measure is not None:
-        return Forecast(name, settings.provider.model, settings.seed, first, None, measure)
-    return Forecast(name, settings.provider.model, settings.seed, first, rounds + optimise, limit + steps)
+        return Forecast(name, model, seed, first, None, measure.most, None, measure.expected, ())
+    precedents = list_precedents(settings, tasks, store)
+    held, expected = expect_run(settings, tasks, precedents, begins_right)
+    runs = name_runs(precedents)
+    return Forecast(name, model, seed, first, rounds + optimise, limit + steps, held, expected, runs)
+
+
+def list_precedents(settings: Settings, tasks: Sequence[Task], store: Store | None) -> tuple[Precedent, ...]:
+    """The stored runs that tell what to expect of one with these settings; else the guess."""
+    target, names = get_target(tasks[0].target).name, [task.id for task in tasks]
+    stored = read_precedents(store, settings.as_flat("json"), target, names) if store is not None else ()
+    return stored or (guess_rounds(settings.method.levels, settings.optimisation.optimise),)
+
+
+def expect_run(
+    settings: Settings, tasks: Sequence[Task], precedents: Sequence[Precedent], begins_right: bool
+) -> tuple[float, Usage]:
+    """Rounds and usage of a run that goes as these did, the mean: with replies as long as its model's, or of half the
+    limit."""
+    limit, count = settings.method.max_tokens, len(precedents)
+    own = [each.reply_tokens for each in precedents if each.reply_tokens and each.model == settings.provider.model]
+    usual = settings.replace(max_tokens=max(1, round(mean(own) if own else limit / 2)))
+    listed = [] if begins_right else [each.list_rounds(len(tasks), settings.method.max_rounds) for each in precedents]
+    solving = [_Round(*each) for rounds in listed for each in rounds]
+    usage = _bill_team(usual, tasks, solving).scale(1 / count) if solving else Usage(cost_usd=0.0)
+    optimise = settings.optimisation.optimise
+    improving = mean(min(each.improved, optimise) for each in precedents)
+    if improving:
+        usage += bill_steps(usual, tasks).scale(improving / optimise)
+    return len(solving) / count + improving, usage
+
+
+def describe_expectation(forecasts: Sequence[Forecast]) -> str:
+    """Where the expected numbers come from, a line for each source."""
+    own = [forecast for forecast in forecasts if forecast.expected_rounds is not None]
+    if not own:
+        return "Expected: what the run spent that is the measure."
+    sources = dict.fromkeys(forecast.precedents for forecast in own)
+    arms = {runs: sorted({each.arm for each in own if each.precedents == runs}) for runs in sources}
+    names = {runs: f" of {', '.join(arms[runs])}" if len(sources) > 1 else "" for runs in sources}
+    return "\n".join(f"Expected{names[runs]}: {describe_basis(runs)}." for runs in sources)
 
 
 def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:

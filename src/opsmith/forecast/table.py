@@ -1,4 +1,4 @@
-"""What an experiment would cost: the table of `opsmith experiment --dry-run`."""
+"""What runs would cost: the tables of `--dry-run`."""
 
 from __future__ import annotations
 
@@ -11,36 +11,55 @@ from opsmith.models.roles import shorten_model
 from opsmith.records import Usage
 from opsmith.report.tables import make_table
 
+_COLUMNS = ("rounds", "requests", "input", "output", "USD")
+
+
+def tabulate_run(forecast: Forecast) -> Table:
+    """One run: its first round, what is expected of it, and all of it at most."""
+    title = f"{shorten_model(forecast.model)}, seed {forecast.seed}"
+    rows = make_table("", *_COLUMNS, right=_COLUMNS, title=title)
+    for name, rounds, usage in (
+        ("first round", 1.0, forecast.first),
+        ("expected", forecast.expected_rounds, forecast.expected),
+        ("at most", forecast.rounds, forecast.most),
+    ):
+        rows.add_row(name, _format_rounds(rounds), *_format_usage(usage))
+    return rows
+
 
 def tabulate_forecasts(name: str, runs: Sequence[Forecast]) -> Table:
-    """A line per run, and their sum: its first round, then all of it at most."""
-    numbers = ("requests", "input", "output", "USD")
-    bounds = [f"{number} " for number in numbers]  # rich tells columns apart by their names
+    """A line per run, and their sum: what is expected of each, and what it costs at most."""
+    bounds = ("rounds <=", "requests <=", "USD <=")
     rows = make_table(
         "arm",
         "model",
         "seed",
-        *numbers,
-        "rounds <=",
+        *_COLUMNS,
         *bounds,
-        right=("seed", *numbers, "rounds <=", *bounds),
-        least=("output", "input", "requests", "rounds <=", "output ", "input "),
+        right=("seed", *_COLUMNS, *bounds),
+        least=("output", "input", "rounds <=", "requests <=", "rounds", "requests"),
+        title=f"{name}: what is expected of each run, and at most",
     )
-    rows.title = f"{name}: the first round, and the whole run at most"
     for run in runs:
-        rounds = "-" if run.rounds is None else f"{run.rounds:,}"
+        most = _format_usage(run.most)
         rows.add_row(
             run.arm,
             shorten_model(run.model),
             str(run.seed),
-            *_format_usage(run.first),
-            rounds,
-            *_format_usage(run.most),
+            _format_rounds(run.expected_rounds),
+            *_format_usage(run.expected),
+            *(_format_rounds(run.rounds), most[0], most[-1]),
         )
     rows.add_section()
-    sums = [Usage.total(group) for group in ([run.first for run in runs], [run.most for run in runs])]
-    rows.add_row("all", "", "", *_format_usage(sums[0]), "", *_format_usage(sums[1]))
+    expected, most = (
+        _format_usage(Usage.total(group)) for group in ([run.expected for run in runs], [run.most for run in runs])
+    )
+    rows.add_row("all", "", "", "", *expected, "", most[0], most[-1])
     return rows
+
+
+def _format_rounds(rounds: float | None) -> str:
+    return "-" if rounds is None else f"{rounds:,.1f}".removesuffix(".0")
 
 
 def _format_usage(usage: Usage) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from opsmith.report.attempts import CallView
 from opsmith.report.conversations import is_tool_turn
 from opsmith.report.speed_rows import list_reasons
 from opsmith.report.tables import format_cost, format_duration, list_names
+from opsmith.report.verdicts import name_fault
 from opsmith.results.intervals import Estimate
 from opsmith.store.rows import UNANSWERED
 
@@ -95,6 +96,7 @@ def make_environment(*packages: str) -> Environment:
         "sentence": list_names,
         "reasons": list_reasons,
         "agent": name_agent,
+        "fault": name_fault,
     }
     templates.globals |= {"anchor": anchor_name, "style": read_style, "script": read_script}
     return templates

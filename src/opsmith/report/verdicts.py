@@ -43,5 +43,19 @@ def verdict_text(task: str, verdict: Verdict, message: str) -> str:
     name = printable(task)
     if verdict.passed:
         return f"{name}: {message}"
-    blame = "" if verdict.charged_to.value == "candidate" else f" (charged to: {verdict.charged_to})"
+    blame = "" if verdict.charged_to.value == "candidate" else f" (at fault: {name_fault(verdict.charged_to)})"
     return f"{name}: {verdict.outcome} at {verdict.stage.name}{blame}\n{message}"
+
+
+def name_fault(boundary: str) -> str:
+    """Who is at fault, in words: a `Boundary`, or nobody."""
+    return _AT_FAULT.get(boundary, boundary)
+
+
+_AT_FAULT = {
+    "task": "the task file",
+    "target": "the language's own code",
+    "provider": "the model's server",
+    "sandbox": "the sandbox",
+    "ours": "Opsmith",
+}

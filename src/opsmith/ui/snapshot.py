@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from opsmith.records import Outcome, Task
 from opsmith.report.plans import PlannedView, summarise_plans, view_plans
 from opsmith.results.counting import group_of
+from opsmith.results.precedents import Outlook, Precedent, expect_rest, guess_rounds, read_precedents
 from opsmith.store import Store
 from opsmith.store.pages import (
     SampleKind,
@@ -85,6 +87,7 @@ class RunSnapshot:
     per_minute: float | None  # samples judged, of late; None: no process works on it, or it is not known
     max_cost: float | None  # USD
     max_rounds: int | None
+    outlook: Outlook | None  # what is expected of it yet; None: it is finished, not known, or makes programs better
 
     @property
     def id(self) -> str:
@@ -134,6 +137,7 @@ class SnapshotReader:
         self._tasks: dict[str, list[Task]] = {}
         self._ended: dict[tuple[str, int], Counter[SampleKind]] = {}
         self._finished: dict[str, RunSummary] = {}
+        self._precedents: dict[str, tuple[Precedent, ...]] = {}
 
     def list_tasks(self, run: str) -> list[Task]:
         if run not in self._tasks:
@@ -150,6 +154,7 @@ class SnapshotReader:
         """Read all of it again, should it be asked for."""
         self._tasks.pop(run, None)
         self._finished.pop(run, None)
+        self._precedents.pop(run, None)
         for key in [key for key in self._ended if key[0] == run]:
             self._ended.pop(key, None)
 
@@ -190,7 +195,25 @@ class SnapshotReader:
             per_minute=self._read_rate(run) if state is RunState.RUNNING else None,
             max_cost=settings.get("max_cost"),
             max_rounds=settings.get("max_rounds"),
+            outlook=None
+            if state is RunState.FINISHED
+            else self._expect_rest(
+                summary, settings, [info for info, _ in rounds], sum(tally.judged_count for tally in by_round.values())
+            ),
         )
+
+    def _expect_rest(
+        self, summary: RunSummary, settings: Mapping[str, Any], rounds: Sequence[RoundInfo], judged: int
+    ) -> Outlook | None:
+        """What a run that solves tasks asks for yet. Which runs tell so is looked up once."""
+        if not rounds or settings.get("optimise"):
+            return None
+        run, info = summary.info.id, summary.info
+        if run not in self._precedents:
+            alike = {**settings, "model": info.model}
+            stored = read_precedents(self._store, alike, info.target, [task.id for task in self.list_tasks(run)])
+            self._precedents[run] = stored or (guess_rounds(settings.get("levels", 3), 0),)
+        return expect_rest(self._precedents[run], rounds, judged, summary.usage, settings.get("max_rounds"))
 
     def _read_rate(self, run: str) -> float | None:
         """Samples judged in a minute, since the first of the last minutes; None: there are fewer than two."""

@@ -8,12 +8,25 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Executor, Out, RayAddress, StoreUrl, TrustTasks, Workers, make_store
+from opsmith.cli.options import (
+    LEARNING,
+    MODELS,
+    SPENDING,
+    AsJson,
+    DryRun,
+    Out,
+    StoreUrl,
+    declare_option,
+    make_store,
+    open_store,
+)
+from opsmith.cli.performing import open_if_there
+from opsmith.cli.run_options import offer_settings
 
 if TYPE_CHECKING:
     from opsmith.store import Store
@@ -25,27 +38,29 @@ def add_to(app: CommandApp) -> None:
     app.add("experiment", run_experiment, has_secret=True)
 
 
+_WHERE = ("concurrency", "request_timeout", "request_deadline", "executor", "ray_address", "workers")
+
+
+@offer_settings(f"base_url tasks samples trust_tasks {' '.join(_WHERE)}")
 def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+    stated: dict[str, Any],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME|FILE|all]", help="Without: list the experiments.")
     ] = None,
-    model: Annotated[list[str] | None, typer.Option(metavar="M", help="Instead of the file's; several.")] = None,
-    base_url: Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")] = None,
-    samples: Annotated[int | None, typer.Option(metavar="N", help="Per task, round and temperature.")] = None,
-    tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
-    seed: Annotated[list[int] | None, typer.Option(metavar="S", help="May be given several times.")] = None,
+    model: Annotated[
+        list[str] | None, declare_option(MODELS, "M", "Instead of the file's; several may be given.")
+    ] = None,
+    seed: Annotated[list[int] | None, declare_option(LEARNING, "S", "May be given several times.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
-    executor: Executor = None,
-    ray_address: RayAddress = None,
-    workers: Workers = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw the figures of --results again; nothing runs.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
-    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")] = None,
-    trust_tasks: TrustTasks = False,
+    dry_run: DryRun = False,
+    max_cost: Annotated[
+        float | None, declare_option(SPENDING, "USD", "Of all its runs together; once it is spent, no request starts.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment of the paper.
@@ -60,14 +75,20 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
         return _list_experiments(as_json)
     if max_cost is not None and not max_cost > 0:
         raise UsageError(f"--max-cost: given {max_cost}; expected more than 0")
-    names = tuple(filter(None, tasks.split(","))) if tasks is not None else ()
-    where = {"executor": executor, "ray_address": ray_address, "workers": workers}
-    options = ExperimentOptions(tuple(model or ()), samples, names, tuple(seed or ()), trust_tasks, base_url, where)
+    options = ExperimentOptions(
+        tuple(model or ()),
+        stated.get("samples"),
+        stated.get("tasks", ()),
+        tuple(seed or ()),
+        stated.get("trust_tasks", False),
+        stated.get("base_url"),
+        {field: stated[field] for field in _WHERE if field in stated},
+    )
     experiments = find_experiments(name)
     if redraw:
         return _redraw_figures(experiments, results, as_json)
     if dry_run:
-        return _print_forecast(experiments, options, as_json)
+        return _print_forecast(experiments, options, partial(open_store, out, url), as_json)
     raise typer.Exit(_run_experiments(experiments, options, partial(make_store, out, url), results, max_cost, as_json))
 
 
@@ -104,21 +125,24 @@ def _list_experiments(as_json: bool) -> None:
     open_console().print(rows)
 
 
-def _print_forecast(experiments: tuple[Experiment, ...], options: ExperimentOptions, as_json: bool) -> None:
-    from opsmith.forecast.forecast import ASSUMED
+def _print_forecast(
+    experiments: tuple[Experiment, ...], options: ExperimentOptions, place: Callable[[], Store], as_json: bool
+) -> None:
+    from opsmith.forecast.forecast import ASSUMED, describe_expectation
     from opsmith.forecast.table import tabulate_forecasts
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
     from opsmith_lab.evaluation.forecast import forecast_runs
     from opsmith_lab.evaluation.plan import plan_runs
 
-    lines = {experiment.name: forecast_runs(plan_runs(experiment, options)) for experiment in experiments}
+    with open_if_there(place) as store:
+        lines = {experiment.name: forecast_runs(plan_runs(experiment, options), store) for experiment in experiments}
     if as_json:
         print(json.dumps({"experiments": to_json(lines), "assumed": ASSUMED}, indent=1))
         return
     for name, runs in lines.items():
         open_console().print(tabulate_forecasts(name, runs))
-    print(*ASSUMED, sep="\n")
+    print(describe_expectation([run for runs in lines.values() for run in runs]), *ASSUMED, sep="\n")
 
 
 def _run_experiments(

@@ -29,7 +29,7 @@ class ExperimentOptions:
     seeds: tuple[int, ...] = ()
     trust_tasks: bool = False
     base_url: str | None = None
-    where: Mapping[str, Any] = field(default_factory=dict)  # settings of where the work is done; None: not given
+    where: Mapping[str, Any] = field(default_factory=dict)  # settings of where and how fast the work is done
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
     """The command that makes these results again."""
     words = ["opsmith experiment", experiment.name]
     words += [f"--model {model}" for model in options.models]
+    words += ["--base-url URL"] if options.base_url is not None else []
     words += [f"--samples {options.samples}"] if options.samples is not None else []
     words += [f"--tasks {','.join(options.tasks)}"] if options.tasks else []
     words += [f"--seed {seed}" for seed in options.seeds]
@@ -114,4 +115,4 @@ def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, 
         if options.samples < 1:
             raise UsageError(f"--samples: given {options.samples}; expected at least 1")
         stated["attempts" if stated.get("optimise") else "samples"] = options.samples
-    return resolve_settings(None, stated | {name: value for name, value in options.where.items() if value is not None})
+    return resolve_settings(None, {**stated, **options.where})

@@ -1,0 +1,157 @@
+"""The options of a run, each a field of `opsmith.settings.Settings`: its kind, its group of the help, and its words.
+
+    @offer_settings("models tasks samples")
+    def improve_on_tasks(stated: Mapping[str, Any], out: Out = Path("runs")) -> None: ...
+
+typer sees an option for each field, after the command's own; the command is handed those that were given, by their
+fields, as `stated`. Kinds stand here too, since importing the fields takes as long as all of `--help`: a test holds
+both equal, and the defaults that the words tell.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any
+
+from opsmith.cli.options import (
+    ASKED,
+    LEARNING,
+    MODELS,
+    PLACES,
+    REQUESTS,
+    RESULTS,
+    SPENDING,
+    CandidateSeconds,
+    TargetName,
+    TargetOptions,
+    TrialSeconds,
+    TrustTasks,
+    declare_option,
+    read_target_options,
+)
+
+
+def _option(kind: Any, panel: str, metavar: str | None, text: str, *names: str) -> Any:
+    """The annotation of an option; without a metavar it is a switch. `names`: where they are not the field's."""
+    return Annotated[kind | None, declare_option(panel, metavar, text, *names)]
+
+
+SETTINGS: Mapping[str, Any] = {
+    "tasks": _option(str, ASKED, "IDS|DIR", "Ids, files or folders, with commas."),
+    "target": TargetName,
+    "target_options": TargetOptions,
+    "prompt": _option(str, ASKED, "structural|bare", "bare: in plain Python."),
+    "translate": _option(str, ASKED, "TARGET|RUN|DIR", "Show a program for the same problem in another language."),
+    "example": _option(bool, ASKED, None, "Show the language's own example; default yes.", "--example/--no-example"),
+    "profiles": _option(list[str], ASKED, "NAME", "What the analyst is shown: auto, none, or profilers."),
+    "profile_command": _option(str, ASKED, "COMMAND", "Your own profiler: its text and PNG files are shown."),
+    "memory": _option(int, ASKED, "N", "Changes of other tasks that a prompt shows; 0: none."),
+    "memory_from": _option(list[str], ASKED, "RUN", "Remember its changes too."),
+    "example_pair": _option(bool, ASKED, None, "Show the language's example of a change.", "--example/--no-example"),
+    "reference": _option(str, ASKED, "TARGET|RUN|DIR", "Show a program of another language."),
+    "instructions": _option(str, ASKED, "FILE|DIR", "Your own, for each prompt."),
+    "sources": _option(list[str], ASKED, "FILE", "Shown to the generator.", "--source"),
+    "models": _option(list[str], MODELS, "M", "A name that `opsmith models` lists; several may be given.", "--model"),
+    "model": _option(str, MODELS, "M", "The generator; a name of `opsmith models`."),
+    "analyst": _option(str, MODELS, "M|none", "Who suggests what to change; default: the same model."),
+    "base_url": _option(str, MODELS, "U", "A server of your own."),
+    "analyst_url": _option(str, MODELS, "U", "A server of the analyst's own."),
+    "servers": _option(list[str], MODELS, "NAME=URL", "A server of your own for one of the models.", "--server"),
+    "policy": _option(
+        str, MODELS, "P", "Who makes which sample, of several: each|cheapest-first|bandit; default each."
+    ),
+    "guardian_model": _option(str, MODELS, "M", "Asked by --guardian llm; default: the model of the sample."),
+    "agents": _option(str, MODELS, "single|agent", "With the guardian or without."),
+    "guardian": _option(str, MODELS, "static|llm", "A rewrite, or a second call."),
+    "planner": _option(str, MODELS, "M", "The model that plans, with --plan llm; default: the run's own."),
+    "tools": _option(str, MODELS, "none|check|all", "What a model may call while it answers; default none."),
+    "tool_calls": _option(int, MODELS, "N", "Calls of a sample, at most; default 8."),
+    "reasoning": _option(
+        str, MODELS, "low|medium|high", "How much a model reasons, where it may be told; default: nothing is sent."
+    ),
+    "think": _option(bool, MODELS, None, "Ask for a plan in the reply, before the program.", "--think"),
+    "samples": _option(int, LEARNING, "N", "Per task, round and temperature."),
+    "temperatures": _option(list[float], LEARNING, "T", "May be given several times.", "--temperature"),
+    "levels": _option(int, LEARNING, "m", "Bins of difficulty."),
+    "selection": _option(str, LEARNING, "S", "adaptive|gain|all|random|similar|none (the control)."),
+    "repair": _option(int, LEARNING, "K", "Turns to mend a refused answer."),
+    "from_run": _option(str, LEARNING, "RUN", "Start from its solutions.", "--from"),
+    "seed": _option(int, LEARNING, "S", "Of all that is drawn; default 0."),
+    "max_rounds": _option(int, LEARNING, "N", "Rounds, at most."),
+    "measure": _option(str, LEARNING, "none|screen|full", "Time what is solved."),
+    "optimise": _option(int, LEARNING, "N", "Rounds that make solutions better."),
+    "plan": _option(str, LEARNING, "none|static|llm", "Who splits tasks that stay unsolved; default none."),
+    "plan_after": _option(int, LEARNING, "N", "Rounds that a task stays unsolved before it is split; default 2."),
+    "splits": _option(int, LEARNING, "N", "Different splits of a task that are tried; default 2."),
+    "depth": _option(int, LEARNING, "N", "Levels that tasks are split down to, at most; default 3."),
+    "contract_rounds": _option(
+        int, LEARNING, "N", "Rounds that a node stays unsolved before its contract is changed; default 1."
+    ),
+    "objective": _option(str, LEARNING, "O", "time, cycles, on_chip_bytes, off_chip_bytes or front."),
+    "beam": _option(int, LEARNING, "N", "Programs of a task that a round starts from."),
+    "attempts": _option(int, LEARNING, "N", "For each of them in a round."),
+    "fixes": _option(int, LEARNING, "N", "Turns to mend a wrong program."),
+    "refine": _option(
+        bool, LEARNING, None, "Start from the best so far, or always from the first.", "--refine/--resample"
+    ),
+    "plateau": _option(int, LEARNING, "N", "Rounds without a gain that end a task."),
+    "deny": _option(list[str], LEARNING, "REGEX", "No program may match it."),
+    "allow": _option(list[str], LEARNING, "REGEX", "Where it may."),
+    "budget_from": _option(str, SPENDING, "RUN", "Spend as many samples as it did."),
+    "tokens_from": _option(str, SPENDING, "RUN", "Spend as many tokens as it did."),
+    "max_cost": _option(float, SPENDING, "USD", "Once it is spent, no request starts."),
+    "max_measured": _option(float, SPENDING, "S", "Of measuring, at most."),
+    "tool_tokens": _option(int, SPENDING, "N", "Output of a sample with tools, in all its turns; default 16384."),
+    "completions": _option(int, REQUESTS, "N", "Samples per request; saves input."),
+    "concurrency": _option(int, REQUESTS, "N", "Requests in flight, at most."),
+    "requests_per_minute": _option(int, REQUESTS, "N", "The account's limit."),
+    "tokens_per_minute": _option(int, REQUESTS, "N", "The account's limit."),
+    "request_timeout": _option(float, REQUESTS, "S", "Of one attempt; default 300."),
+    "request_deadline": _option(float, REQUESTS, "S", "Of a request, with all attempts and waits; default 900."),
+    "batch": _option(bool, REQUESTS, None, "The provider's batch API: half the price, hours of waiting.", "--batch"),
+    "executor": _option(str, PLACES, "local|ray", "On this machine, or on a Ray cluster's."),
+    "ray_address": _option(str, PLACES, "A", "The cluster's HOST:PORT, or auto; without: one for this run."),
+    "workers": _option(int, PLACES, "N", "Verifier processes on each machine; as many of the embedded model."),
+    "candidate_seconds": CandidateSeconds,
+    "trial_seconds": TrialSeconds,
+    "trust_tasks": TrustTasks,
+    "pass_env": _option(
+        list[str], PLACES, "NAME", "A variable that agents of command: see too. Several times.", "--pass-env"
+    ),
+    "name": _option(str, RESULTS, "NAME", "A name of yours for the run, in place of its id everywhere."),
+    "tool_seconds": _option(float, PLACES, "S", "Seconds that a sample's tools work, at most; default 120."),
+}
+
+
+def offer_settings(fields: str, **others: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds options for these fields to a command; `others`: annotations of its own for fields, in their place."""
+    offered = {field: others.get(field, SETTINGS.get(field)) for field in fields.split()}
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+    def extend_command(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [parameter for name, parameter in signature.parameters.items() if name != "stated"]
+        parameters = own + [inspect.Parameter(name, kind, default=None, annotation=offered[name]) for name in offered]
+
+        @wraps(command)
+        def run_command(**values: Any) -> None:
+            given = {name: value for name in offered if (value := values.pop(name)) not in (None, [])}
+            command(stated={name: _read_value(name, value) for name, value in given.items()}, **values)
+
+        del run_command.__wrapped__  # whose signature typer would read instead
+        run_command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run_command
+
+    return extend_command
+
+
+def _read_value(field: str, value: Any) -> Any:
+    """As the field has it."""
+    if field == "target_options":
+        return read_target_options(value)
+    if field == "tasks":
+        return tuple(filter(None, value.split(",")))
+    return tuple(value) if isinstance(value, list) else value
