@@ -1,4 +1,4 @@
-# `make run` and `make test` need only Python >= 3.11 and make; everything else is installed into .venv.
+# `make run` and `make test` need only Python >= 3.11 and make; what they run is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
@@ -6,14 +6,22 @@ SITE := 'import site; print(site.getsitepackages()[0])'
 
 .PHONY: run test languages chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
 
-.venv/.installed: pyproject.toml constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+EXTRAS := providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,docs,dev
+NEEDS := pyproject.toml constraints.txt
+
+# The package alone, which is all that `make run` needs; with every extra already there it is there too.
+.venv/.core: $(NEEDS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,docs,dev]'
+	test .venv/.installed -nt pyproject.toml && test .venv/.installed -nt constraints.txt || { $(PYTHON) -m venv .venv && $(INSTALL) -e . ; }
+	touch $@
+
+.venv/.installed: $(NEEDS) | .venv/.core
+	$(INSTALL) -e '.[$(EXTRAS)]'
 	touch $@
 
 # The main job, without a key or a network: the core, and of the laboratory (opsmith_lab) the embedded model.
-run: .venv/.installed
+run: .venv/.core
 	$(BIN)/opsmith run experiments/main.toml --secret 1
 
 test: .venv/.installed
