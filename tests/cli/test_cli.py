@@ -82,8 +82,8 @@ def test_version(opsmith):
     ("arguments", "words"),
     [
         (["verify", "no_such_task"], "no such id, file or folder"),
-        (["verify", "missing.yaml"], "no such file"),
-        (["verify", "bmm_0", "--impl", "missing.txt"], "missing.txt: cannot be read"),
+        (["verify", "missing.yaml"], "does not exist"),
+        (["verify", "bmm_0", "--impl", "missing.txt"], "missing.txt: does not exist"),
         (["verify", "bmm_0", "--impl", "a", "--reply", "b"], "expected one of them"),
         (["verify", "bmm_0", "--nonsense"], "No such option: --nonsense"),
         (
@@ -91,7 +91,7 @@ def test_version(opsmith):
             "opsmith: target c: option threads",
         ),
         (["verify", "bmm_0", "--option", "threads=2"], "opsmith: options threads: target 'step' has none"),
-        (["run", "missing.toml"], "no such settings file"),
+        (["run", "missing.toml"], "missing.toml: does not exist"),
         (["run", "--model", "no/such"], "no such model; known: embedded"),
         (["run", "--model", "openai/x"], "OPENAI_API_KEY"),
         (["run", "--samples", "0"], "--samples: given 0; expected greater than or equal to 1"),
@@ -100,7 +100,7 @@ def test_version(opsmith):
         (["runs"], "no runs here"),
         (["show", "some_run"], "no runs here"),
         (["prompt", "no_such_task"], "no such id"),
-        (["codegen", "missing.yaml"], "no such file"),
+        (["codegen", "missing.yaml"], "does not exist"),
         (["cost", "no_such_task"], "no such id"),
     ],
 )

@@ -52,7 +52,7 @@ def test_without_the_extra_one_is_told_which(opsmith, out: Path, monkeypatch: py
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = opsmith("ui", out)
-    assert (done.code, "pip install 'opsmith[ui]'" in done.err) == (2, True)
+    assert (done.code, "pip install" in done.err and "[ui]'" in done.err) == (2, True)
 
 
 def test_without_its_extra_agents_are_not_served_and_one_is_told_which(
@@ -62,4 +62,4 @@ def test_without_its_extra_agents_are_not_served_and_one_is_told_which(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     done = opsmith("mcp")
-    assert (done.code, "pip install 'opsmith[mcp]'" in done.err) == (2, True)
+    assert (done.code, "pip install" in done.err and "[mcp]'" in done.err) == (2, True)

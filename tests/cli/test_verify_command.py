@@ -135,7 +135,7 @@ def test_codegen_writes_the_script(opsmith, tasks):
     assert opsmith("codegen", tasks / "sum_0.yaml", "-o", tasks / "script.py").out == ""
     assert (tasks / "script.py").read_text() == "# sum_0\nx y +"
     done = opsmith("codegen", tasks / "sum_0.yaml", "-o", tasks / "no" / "script.py")
-    assert (done.code, done.err) == (1, f"opsmith: {tasks / 'no' / 'script.py'}: No such file or directory\n")
+    assert (done.code, done.err) == (1, f"opsmith: {tasks / 'no' / 'script.py'}: does not exist\n")
     assert "--impl FILE" in opsmith("codegen", tasks / "square_0.yaml").err
 
 

@@ -143,7 +143,7 @@ def test_a_huge_file_is_not_read(monkeypatch):
 
 @pytest.mark.parametrize("path", ["missing.jsonl", ".", "a\0b"])
 def test_no_file_is_a_usage_error(path):
-    with pytest.raises(UsageError, match="no such file"):
+    with pytest.raises(UsageError, match="does not exist"):
         ReplayModel(path)
 
 

@@ -245,7 +245,7 @@ def test_what_no_task_can_be_made_of_is_said(drafted, name, shapes, words):
     ("given", "words"),
     [
         ("row_softmax", "expected module:function or file.py:function"),
-        ("nowhere.py:f", "no such file"),
+        ("nowhere.py:f", "does not exist"),
         ("nomodule:f", "importing it raised ModuleNotFoundError"),
         ("torch.nn:Linear", "given a type"),
     ],

@@ -43,7 +43,7 @@ def test_an_unknown_id_lists_near_matches(suite):
         ids("zzz")
     with pytest.raises(UsageError, match="no such id"):
         ids("step_extra/bmm_1")
-    with pytest.raises(UsageError, match="no such file"):
+    with pytest.raises(UsageError, match="does not exist"):
         ids("zzz.yaml")
     (suite / "empty").mkdir()
     with pytest.raises(UsageError, match=r"holds no \.yaml"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial, update_wrapper
+from importlib import metadata
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import typer
 from typer.core import TyperGroup
@@ -38,7 +41,8 @@ class _Commands(TyperGroup):
             raise
         except OSError as error:
             _end_by_target(error)
-            _end_command(f"{error.filename or 'system'}: {error.strerror or error}", 1)
+            problem = "does not exist" if isinstance(error, FileNotFoundError) else error.strerror or error
+            _end_command(f"{error.filename or 'system'}: {problem}", 1)
         except (typer.Exit, typer.Abort):
             raise
         except Exception as error:
@@ -56,8 +60,21 @@ def _end_by_target(error: Exception) -> None:
 
 
 def _end_command(message: str, code: int) -> None:
-    print(f"opsmith: {without_keys(message)}", file=sys.stderr)
+    print(f"opsmith: {without_keys(_name_own_pip(message))}", file=sys.stderr)
     raise typer.Exit(code)
+
+
+def _name_own_pip(message: str) -> str:
+    """The message with extras as they are installed here, where the package came from a folder: by this environment's
+    pip, from there."""
+    if (advice := "pip install 'opsmith[") not in message:
+        return message
+    origin = json.loads(metadata.distribution("opsmith").read_text("direct_url.json") or "{}")
+    if "dir_info" not in origin:
+        return message
+    editable = "-e " if origin["dir_info"].get("editable") else ""
+    folder = unquote(urlsplit(origin["url"]).path)
+    return message.replace(advice, f"{sys.prefix}/bin/pip install {editable}'{folder}[")
 
 
 def _print_version(is_asked: bool) -> None:

@@ -42,7 +42,7 @@ def show_tasks(
     """List the bundled tasks, or show one.
 
     Of one task: what it is, inputs, functions, outputs and reference, as its file has them.
-    A problem file asks for its problem in no language until --target says one.
+    A problem states no language: --target says in which one it is asked for.
     """
     from opsmith.report.tables import open_console, tasks_table
     from opsmith.suites import SUITES, find_files, read_task_files
@@ -79,12 +79,16 @@ def _print_task(suite: str, task: Task, what: str, text: str) -> None:
     print(printable(f"what a model is sent: opsmith prompt {task.id}"))
 
 
-def show_models() -> None:
+def show_models(as_json: AsJson = False) -> None:
     """List the models and their keys' state."""
     from opsmith.models.table import list_models
+    from opsmith.records import to_json
     from opsmith.report.tables import models_table, open_console
 
-    open_console().print(models_table(list_models()))
+    if as_json:
+        print(json.dumps([to_json(model) for model in list_models()], indent=1))
+    else:
+        open_console().print(models_table(list_models()))
 
 
 def show_runs(

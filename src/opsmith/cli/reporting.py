@@ -46,6 +46,7 @@ def write_reports(
     groups: Annotated[int, typer.Option(metavar="N", min=1, help="Groups of attempts shown of each task.")] = 12,
     out: Out = Path("runs"),
     url: StoreUrl = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write what came of runs.
 
@@ -54,7 +55,9 @@ def write_reports(
     """
     from opsmith.report.files import default_path, text_of, write_report
 
-    formats = _choose_formats(kinds, output)
+    if as_json and output == STDIN:
+        raise UsageError("report --json: given -o -; expected files, whose paths it prints")
+    formats, written = _choose_formats(kinds, output), []
     with open_store(out, url) as store:
         ids = _choose_runs(store, runs, every)
         for kind in formats:
@@ -65,8 +68,10 @@ def write_reports(
             if output is not None and (len(formats) > 1 or output.is_dir()):
                 where = output / default_path(store, ids, kind).name
             with show_progress(f"{kind} of {len(ids)} run{'s' * (len(ids) != 1)} is written"):
-                paths = write_report(store, ids, kind, where, groups)
-            print(*paths, sep="\n")
+                written += write_report(store, ids, kind, where, groups)
+    paths = [str(path) for path in written]
+    if paths:
+        print(json.dumps({"runs": ids, "files": paths}) if as_json else "\n".join(paths))
 
 
 def _choose_runs(store: Store, runs: list[str] | None, every: bool) -> list[str]:

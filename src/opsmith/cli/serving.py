@@ -28,7 +28,8 @@ def add_to(app: CommandApp) -> None:
 
 
 def serve_pages(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder of the store of runs.")] = Path("runs"),
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="The same as --out DIR.")] = None,
+    out: Out = Path("runs"),
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any free one.")] = 8741,
     token: Annotated[
@@ -46,7 +47,7 @@ def serve_pages(
     """
     with needs_extra():
         from opsmith.ui.serve import serve_pages
-    with open_store(folder, url) as store:
+    with open_store(folder or out, url) as store:
         serve_pages(store, host, port, token, lambda text: print(text, file=sys.stderr, flush=True))
 
 

@@ -15,6 +15,8 @@ def read_text(path: Path) -> str:
     try:
         data = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
         return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: does not exist; expected a text file") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

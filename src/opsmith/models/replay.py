@@ -143,7 +143,7 @@ def record(
 def _read_recording(path: Path) -> tuple[_Header, dict[str, Reply]]:
     try:
         if not path.is_file():
-            raise UsageError(f"replay:{path}: no such file; expected a file that `record` wrote; try: check the path")
+            raise UsageError(f"replay:{path}: does not exist; expected a file that `record` wrote; try: check the path")
         size = path.stat().st_size
         if size > MAX_FILE:
             raise TaskError(f"replay:{path}: given {size} bytes; expected at most {MAX_FILE}; try: several files")

@@ -17,6 +17,7 @@ from opsmith.report.pages import format_interval, format_moment, format_number, 
 from opsmith.report.plans import PlannedView
 from opsmith.report.speed_rows import SpeedRow, list_reasons
 from opsmith.report.tables import format_cost, format_duration
+from opsmith.report.verdicts import name_fault
 from opsmith.report.views import GroupRow, RoundRow, RunView, TaskRow, run_view
 from opsmith.results.bests import list_best
 from opsmith.results.by_model import ModelFigures
@@ -156,10 +157,10 @@ def _write_failures(failures: FailureView) -> Iterator[str]:
     if failures.causes_left:
         yield from (f"{failures.causes_left:,} rarer causes: {failures.samples_left:,} samples.", "")
     reasons = [
-        (escape_markup(f"{group.charged_to}: {group.reason}"), format_number(group.samples))
+        (escape_markup(f"{name_fault(group.charged_to)}: {group.reason}"), format_number(group.samples))
         for group in failures.unjudged_groups
     ]
-    yield from markdown_table(("without a verdict, charged to", "samples"), reasons) if reasons else ()
+    yield from markdown_table(("without a verdict; at fault", "samples"), reasons) if reasons else ()
     for what, ends in (("round", failures.ends.rounds), ("task", failures.ends.tasks)):
         counts = [(escape_markup(row.name), *map(format_number, row.ends)) for row in ends]
         yield from markdown_table((what, *failures.ends.ends), counts)

@@ -13,7 +13,7 @@ from opsmith.models import Message
 from opsmith.records import Outcome, Task, printable
 from opsmith.report.conversations import is_tool_turn, list_calls
 from opsmith.report.tables import DESCRIPTION, make_table
-from opsmith.report.verdicts import verdict_json
+from opsmith.report.verdicts import name_fault, verdict_json
 from opsmith.results.refusals import RunRefusals, describe_nearness, read_refusals
 from opsmith.store import Store
 from opsmith.store.queries import Call, CandidateRow, SampleDetail, SampleRow
@@ -102,7 +102,9 @@ def print_task(console: Console, store: Store, run: str, task: str) -> None:
     if refusals.lacks:
         console.print(printable(refusals.lacks))
     for group in refusals.unjudged:
-        console.print(printable(f"unjudged  {group.samples:,}, charged to {group.charged_to}: {group.reason}"))
+        console.print(
+            printable(f"unjudged  {group.samples:,}, at fault: {name_fault(group.charged_to)}: {group.reason}")
+        )
     console.print(printable(f"look at one:  opsmith show {run} SAMPLE"), soft_wrap=True)
     console.print(printable(f"all samples:  opsmith show {run} {task} --samples"), soft_wrap=True)
 

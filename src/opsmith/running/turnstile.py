@@ -184,9 +184,9 @@ def _await_entrance(lease: int, use: int, device: str, place: str, stop: threadi
             _try_lock(waiting, fcntl.LOCK_SH)
             waited = time.monotonic() - begin
             if waited >= _PATIENCE_S and _said.acquire(blocking=False):
-                _log.warning("work waits while somebody has %s alone: %s", device, _read_words(lease))
+                _log.warning("waiting: the %s is reserved for timing by %s", device, _read_words(lease))
             if waited >= LONGEST_S:
-                _log.warning("work goes on after %.0f s: %s is not given back: %s", waited, device, _read_words(lease))
+                _log.warning("going on after %.0f s: the %s stays reserved by %s", waited, device, _read_words(lease))
             if waited >= LONGEST_S or stop.wait(_POLL_S):
                 return False
     finally:
@@ -196,7 +196,7 @@ def _await_entrance(lease: int, use: int, device: str, place: str, stop: threadi
 
 def _read_words(lease: int) -> str:
     first, _, _ = os.pread(lease, _NOTE_BYTES, 0).decode(errors="replace").partition("\n")
-    return printable(first) or "nobody says who"
+    return printable(first) or "another process"
 
 
 # -- having it alone

@@ -67,7 +67,7 @@ def _import_module(place: str) -> ModuleType:
     path = Path(place)
     is_file = path.suffix == ".py"
     if is_file and not path.is_file():
-        raise UsageError(f"{place}: no such file; expected a Python file with the function")
+        raise UsageError(f"{place}: does not exist; expected a Python file with the function")
     folder = str(path.resolve().parent if is_file else Path.cwd())
     sys.path.insert(0, folder)
     try:

@@ -277,7 +277,7 @@ def _resolve_one(name: str) -> Iterable[Path]:
     if path.is_dir():
         return _files_in(path) or _refuse_name(f"{name}: this folder holds no .yaml file")
     if path.suffix in {".yaml", ".yml"}:
-        return [path] if path.is_file() else _refuse_name(f"{name}: no such file")
+        return [path] if path.is_file() else _refuse_name(f"{name}: does not exist")
     bundled = {file.stem: file for suite in SUITES for file in task_files(suite)}
     suite, _, task_id = name.rpartition("/")
     if task_id in bundled and suite in ("", bundled[task_id].parent.name):

@@ -41,7 +41,7 @@ def explain_lack_of_language(task: Task) -> str:
     if task.target != NAME:
         return ""
     place = task.path or f"task {task.id}"
-    return f"{place}: given a problem in no language; expected one that it is asked for in; {TRY_TARGET}"
+    return f"{place}: given a problem that states no language; expected the one to write in; {TRY_TARGET}"
 
 
 def audit_stated(problem: Problem) -> Iterable[Finding]:

@@ -237,7 +237,7 @@ def test_a_language_is_asked_for_by_the_path_of_its_file(tmp_path: Path) -> None
     assert "void kernel" not in task.shown
     assert "input x: fp32 [M, N]" in task.shown
     assert load_tasks(["attn_1"], name)[0].target == name  # a task of STeP states a problem too
-    with pytest.raises(UsageError, match="no such file"):
+    with pytest.raises(UsageError, match="does not exist"):
         get_target(str(tmp_path / "absent.toml"))
 
 

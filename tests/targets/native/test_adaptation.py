@@ -82,7 +82,7 @@ def test_an_option_that_the_language_does_not_have_is_refused(target, options, w
 
 @pytest.mark.parametrize("ask", [load_task, lambda name: load_tasks([name]), lambda name: improve([name])])
 def test_a_problem_file_without_a_language_says_how_one_is_named(ask):
-    with pytest.raises(UsageError, match=r"softmax\.yaml: given a problem in no language; .*try: --target c"):
+    with pytest.raises(UsageError, match=r"softmax\.yaml: given a problem that states no language; .*try: --target c"):
         ask("softmax")
 
 

@@ -48,7 +48,7 @@ def find_definitions(place: Path) -> list[DefinitionFile]:
     if place.is_file():
         return [DefinitionFile(place, place.name, _find_workloads(place, place.parent))]
     if not place.is_dir():
-        raise UsageError(f"{place}: no such file or folder; expected a definition's JSON, or a folder of them")
+        raise UsageError(f"{place}: does not exist; expected a definition's JSON, or a folder of them")
     top = place / "definitions" if (place / "definitions").is_dir() else place
     paths = [path for path in _list_json(top) if not _is_elsewhere(path.relative_to(top))]
     if not paths:

@@ -78,7 +78,7 @@ def find_modules(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
     if not place.is_dir():
-        raise UsageError(f"{place}: no such file or folder; expected a KernelBench file, or a folder of them")
+        raise UsageError(f"{place}: does not exist; expected a KernelBench file, or a folder of them")
     paths = [path for path in place.rglob("*.py") if path.is_file() and not _is_aside(path.relative_to(place))]
     if not paths:
         raise UsageError(f"{place}: no .py file in it; expected KernelBench's level1/1_NAME.py and the like")

@@ -209,7 +209,7 @@ def load_language(name: str) -> CommandTarget:
     """The target whose name is the path of a TOML file. Raises UsageError and TaskError."""
     path = Path(name)
     if not path.is_file():
-        raise UsageError(f"target {name!r}: no such file; expected the TOML file of a language")
+        raise UsageError(f"target {name!r}: does not exist; expected the TOML file of a language")
     return CommandTarget(name, read_language(path))
 
 
