@@ -24,7 +24,7 @@ Secret = Annotated[
     str | None,
     typer.Option(
         metavar="N",
-        help="What hidden sizes are drawn from, instead of a new run's own or this installation's.",
+        help="A number to draw hidden sizes from, in place of a secret of the run's or this installation's.",
         rich_help_panel=PLACES,
     ),
 ]

@@ -30,7 +30,7 @@ def show_devices(
 ) -> None:
     """Describe this machine; measure what it can do at most.
 
-    The processor, its caches and compiler, who has it leased for timing, and the most that one thread can do, where
+    The processor, its caches and compiler, who has reserved it for timing, and the most that one thread can do, where
     that was measured: it is kept in the user's cache folder. Then GPUs and emulators: what programs are judged and
     timed on, by which driver, and what is missing for the others. Each is asked in a process of its own.
     """

@@ -29,7 +29,10 @@ def draw_task(
         Path | None, typer.Option("-o", metavar="FILE|-", help="Default: OUT/reports/RUN-TASK.svg; -: stdout.")
     ] = None,
     width: Annotated[
-        int, typer.Option(metavar="PX", min=320, max=4000, help="Below 700 the parts stand in one column.")
+        int,
+        typer.Option(
+            metavar="PX", min=320, max=4000, help="The picture's width; below 700 its parts stand in one column."
+        ),
     ] = 880,
     out: Out = Path("runs"),
     url: StoreUrl = None,

@@ -59,7 +59,7 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of all right programs those with the least time, cycles, on_chip_bytes or off_chip_bytes. Default: "
+            help="Take the right programs with the least time, cycles, on_chip_bytes or off_chip_bytes; default: "
             "the run's solutions, and of optimisation rounds what they showed to be better.",
         ),
     ] = None,

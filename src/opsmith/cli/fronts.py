@@ -33,10 +33,12 @@ def print_fronts(
         str,
         typer.Option(
             metavar="NAMES",
-            help="With commas: time, or cycles, on_chip_bytes, off_chip_bytes. Default: all that the language says.",
+            help="With commas: time, or cycles, on_chip_bytes, off_chip_bytes; default: all that the language has.",
         ),
     ] = "",
-    is_full: Annotated[bool, typer.Option("--full", help="Times: with the grade that may be published.")] = False,
+    is_full: Annotated[
+        bool, typer.Option("--full", help="Measure times in the full grade, which may be published.")
+    ] = False,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw the first two of several figures, a task a field.")
     ] = None,
@@ -47,8 +49,8 @@ def print_fronts(
 ) -> None:
     """Show which right programs of runs no other one beats.
 
-    What is not counted or timed yet of a right program is, once for isomorphic ones, and is stored. Several runs make
-    one front for each task. Figures stand beside those of the task's own program.
+    What is missing of a right program's figures is counted or timed first, once for isomorphic ones, and stored.
+    Several runs make one front for each task. Figures stand beside those of the task's own program.
     """
     from opsmith.measuring.record import MeasuringGrade
     from opsmith.report.fronts import print_task_fronts, write_fronts_json

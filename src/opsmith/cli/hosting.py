@@ -39,10 +39,10 @@ def add_to(app: CommandApp) -> None:
 def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     allow: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FOLDER", help="Task files in it may be named too. Several times."),
+        typer.Option(metavar="FOLDER", help="Task files in it may be named too; may be given several times."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder of a store: keeps what is submitted.")
+        Path | None, typer.Option(metavar="DIR", help="The folder of a store that keeps what is submitted.")
     ] = None,
     url: StoreUrl = None,
     target: TargetName = None,
@@ -50,10 +50,14 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP, instead of one client on stdin and stdout.")
     ] = False,
-    address: Annotated[str, typer.Option(metavar="HOST:PORT", help="Of HTTP.")] = "127.0.0.1:8742",
+    address: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where HTTP is served.")] = "127.0.0.1:8742",
     token: Annotated[
         str | None,
-        typer.Option(metavar="T", envvar="OPSMITH_MCP_TOKEN", help="What each request must bring; default: made."),
+        typer.Option(
+            metavar="T",
+            envvar="OPSMITH_MCP_TOKEN",
+            help="What each request over HTTP must bring; default: a new one, which is printed.",
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option(metavar="N", min=1, help="Verifier processes.")] = None,
     candidate_seconds: CandidateSeconds = None,

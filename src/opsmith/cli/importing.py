@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 importing = CommandApp(help="Turn problems of others into problem files.")
 Place = Annotated[Path, typer.Argument(metavar="DIR|FILE")]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the problem files.")]
-MaxBytes = Annotated[str, typer.Option("--max-bytes", metavar="N", help="Of all tensors at the base sizes: 8MB.")]
+MaxBytes = Annotated[
+    str, typer.Option("--max-bytes", metavar="N", help="Bytes of all tensors at the base sizes, such as 8MB.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files of that name that differ.")]
 
 
@@ -63,7 +65,8 @@ def import_kernelbench(
     out: OutFolder,
     max_bytes: MaxBytes = "8MB",
     max_flops: Annotated[
-        float, typer.Option("--max-flops", metavar="N", help="Of one call at the largest sizes: 4e8.")
+        float,
+        typer.Option("--max-flops", metavar="N", help="Operations of one call at the largest sizes, such as 4e8."),
     ] = 4e8,
     seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="That one file may take.")] = 60.0,
     force: Force = False,

@@ -34,7 +34,9 @@ def add_to(app: CommandApp) -> None:
 
 
 def show_tasks(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[TASK|DIR...]", help="Default: all bundled.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[TASK|DIR...]", help="What to list; default: all that are bundled.")
+    ] = None,
     target: TargetName = None,
     option: TargetOptions = None,
     as_json: AsJson = False,
@@ -96,12 +98,13 @@ def show_runs(
     url: StoreUrl = None,
     as_json: AsJson = False,
     tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Those that have it; archived: the hidden ones.")
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="Only runs that have this tag; archived: the hidden ones."),
     ] = None,
     unwanted: Annotated[
         str | None, typer.Option("--delete", metavar="RUN", help="Delete that run and all that is its own; asks first.")
     ] = None,
-    is_sure: Annotated[bool, typer.Option("--yes", help="With --delete: do not ask.")] = False,
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask before --delete.")] = False,
 ) -> None:
     """List the runs of a store, or delete one."""
     from opsmith.records import printable, to_json

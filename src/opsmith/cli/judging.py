@@ -40,9 +40,11 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     target: TargetName = None,
     option: TargetOptions = None,
     level: Annotated[
-        str, typer.Option(metavar="cheap|full", help="How much is tried that a task does not state.")
+        str, typer.Option(metavar="cheap|full", help="How much is tried beyond what the task states.")
     ] = "full",
-    insert_copies: Annotated[bool, typer.Option("--insert-copies", help="Repair resource errors first.")] = False,
+    insert_copies: Annotated[
+        bool, typer.Option("--insert-copies", help="Repair streams that are used twice first.")
+    ] = False,
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,

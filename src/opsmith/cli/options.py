@@ -49,20 +49,23 @@ TrustTasks = Annotated[
     ),
 ]
 CandidateSeconds = Annotated[
-    float | None, declare_option(PLACES, "S", "Of one candidate, over all its trials; default 60.")
+    float | None, declare_option(PLACES, "S", "Seconds of one candidate, over all its trials; default 60.")
 ]
 TrialSeconds = Annotated[
-    float | None, declare_option(PLACES, "S", "Of each trial, where candidates are executed; default 10.")
+    float | None, declare_option(PLACES, "S", "Seconds of each trial, where candidates are executed; default 10.")
 ]
 TargetName = Annotated[
-    str | None, declare_option(ASKED, "LANGUAGE", "Ask for the problems in this language instead.", "--target")
+    str | None,
+    declare_option(ASKED, "LANGUAGE", "Ask for programs in this language, in place of the task file's.", "--target"),
 ]
 TargetOptions = Annotated[
     list[str] | None,
-    declare_option(ASKED, "NAME=VALUE", "Of the target: threads=2. May be given several times.", "--option"),
+    declare_option(
+        ASKED, "NAME=VALUE", "An option of the language, such as threads=2; may be given several times.", "--option"
+    ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.", rich_help_panel=RESULTS)
+    bool, typer.Option("--dry-run", help="Print what it would ask and cost, and ask nothing.", rich_help_panel=RESULTS)
 ]
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="Write no HTML report at the end.", rich_help_panel=RESULTS)

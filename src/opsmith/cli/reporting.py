@@ -43,7 +43,9 @@ def write_reports(
         typer.Option("--format", metavar="html|md|csv|parquet|svg|png|pdf", help="May be given several times."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every run of the store.")] = False,
-    groups: Annotated[int, typer.Option(metavar="N", min=1, help="Groups of attempts shown of each task.")] = 12,
+    groups: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Groups of attempts that are shown of each task.")
+    ] = 12,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     as_json: AsJson = False,

@@ -15,7 +15,7 @@ from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 from opsmith.cli.run_options import offer_settings
 
 ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
-TrackOption = Annotated[str | None, declare_option(RESULTS, "mlflow", "Log the run there too.")]
+TrackOption = Annotated[str | None, declare_option(RESULTS, "mlflow", "Log the run in that tracker, too.")]
 
 
 def add_to(app: CommandApp) -> None:

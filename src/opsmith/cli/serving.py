@@ -30,12 +30,14 @@ def add_to(app: CommandApp) -> None:
 def serve_pages(
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="The same as --out DIR.")] = None,
     out: Out = Path("runs"),
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any free one.")] = 8741,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: any free one.")] = 8741,
     token: Annotated[
         str | None,
         typer.Option(
-            metavar="T", envvar="OPSMITH_UI_TOKEN", help="What a browser must bring; default: made if needed."
+            metavar="T",
+            envvar="OPSMITH_UI_TOKEN",
+            help="What a browser must bring; default: a new one where it is needed.",
         ),
     ] = None,
     url: StoreUrl = None,

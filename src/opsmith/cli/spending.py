@@ -20,7 +20,9 @@ def add_to(app: CommandApp) -> None:
 
 def print_bill(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")],
-    by: Annotated[str | None, typer.Option(metavar="round|agent|task|model", help="One table; default: all.")] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="round|agent|task|model", help="Only this table; default: all.")
+    ] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     as_json: AsJson = False,

@@ -22,7 +22,7 @@ def add_to(app: CommandApp) -> None:
 
 def init_project(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is empty or not there yet.")],
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the project; default: the folder's.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The project's name; default: the folder's.")] = None,
     command: Annotated[bool, typer.Option("--command", help="A language of commands: compiler, simulator.")] = False,
     executed: Annotated[
         bool, typer.Option("--executed", help="A language in Python whose programs are executed.")
@@ -48,7 +48,9 @@ def init_project(
 
 
 def new_task(
-    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="module:function or file.py:function.")],
+    function: Annotated[
+        str, typer.Argument(metavar="FUNCTION", help="The function, as module:function or file.py:function.")
+    ],
     shape: Annotated[
         list[str] | None,
         typer.Option(metavar="X=4,8[:TYPE]", help="A tensor's shape: sizes, or letters for dims. Once per tensor."),
@@ -57,7 +59,9 @@ def new_task(
     example: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .pt or .npz file with the arguments by name.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Default: stdout.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE", help="Write the draft there; default: stdout.")
+    ] = None,
 ) -> None:
     """Draft a task file from a PyTorch function.
 

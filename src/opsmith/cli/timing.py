@@ -65,7 +65,8 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         bool, typer.Option("--full/--screen", help="Several processes and two clocks, or a quick look.")
     ] = True,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Written if it is not there, else compared with.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A file of figures: written if it is not there, else compared with."),
     ] = None,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE.svg|png|pdf", help="Draw the times over the shape sets.")
@@ -73,7 +74,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     on: OnPlace = None,
     pack: PackFolder = None,
     merge: MergedResults = None,
-    is_again: Annotated[bool, typer.Option("--again", help="Of a run: also what is stored already.")] = False,
+    is_again: Annotated[bool, typer.Option("--again", help="Of a run: measure what is stored already, too.")] = False,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     target: TargetName = None,

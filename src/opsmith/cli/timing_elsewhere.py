@@ -31,7 +31,7 @@ PackFolder = Annotated[
 ]
 MergedResults = Annotated[
     Path | None,
-    typer.Option(metavar="RESULTS", help="What such a runner wrote; the other options are those of --pack."),
+    typer.Option(metavar="RESULTS", help="What the runner of --pack wrote; give the other options of then."),
 ]
 
 

@@ -54,7 +54,9 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     ] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
-    bare: Annotated[bool, typer.Option("--bare", help="In bare Python, without structural IR.")] = False,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Write the task in plain Python, without structural IR.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print what a model would be sent."""
@@ -104,7 +106,9 @@ def write_test_script(
     target: TargetName = None,
     option: TargetOptions = None,
     impl: Impl = None,
-    output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Default: stdout.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE", help="Write the script there; default: stdout.")
+    ] = None,
 ) -> None:
     """Write a self-contained test script."""
     from opsmith.targets import get_target
