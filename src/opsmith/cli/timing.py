@@ -65,8 +65,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         bool, typer.Option("--full/--screen", help="Several processes and two clocks, or a quick look.")
     ] = True,
     baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A file of figures: written if it is not there, else compared with."),
+        Path | None, typer.Option(metavar="FILE", help="Figures, written if it is not there, else compared with.")
     ] = None,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE.svg|png|pdf", help="Draw the times over the shape sets.")
@@ -100,7 +99,6 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     from opsmith.suites import load_tasks
 
     _refuse_figure(figure)
-
     (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
     if place.is_elsewhere or is_carried_only(chosen):
         tasks = (chosen, *surplus)
