@@ -29,6 +29,7 @@ CHAINS = {
     "models on servers": ["paid-models.md"],
     "the rules for servers": ["providers.md"],
     "tools": ["tools.md"],
+    "many runs": ["analysis.md"],
     "a shared store": ["shared-store.md"],
     "a cluster": ["many-machines.md"],
     "the paper": ["experiments.md", "bridges.md"],

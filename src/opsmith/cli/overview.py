@@ -27,7 +27,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "runs": ("inspecting", "List the runs of a store, or delete one."),
         "show": ("showing", "Show a run, a task of it, or a sample."),
         "spent": ("spending", "Show what a run spent, and on what."),
-        "compare": ("reporting", "Compare two runs of a store, task by task."),
+        "compare": ("comparing", "Compare runs: in one table, one figure, task by task."),
         "report": ("reporting", "Write what came of runs."),
         "draw": ("drawing", "Draw what came of one task of a run."),
         "note": ("remarking", "Write a note on a run, or print it."),

@@ -26,7 +26,10 @@ def have_several_targets(views: Sequence[RunView]) -> bool:
 
 
 def name_columns(views: Sequence[RunView]) -> list[str]:
-    """The target of each run; with the run's id where another run has that target too."""
+    """The target of each run; with what the run is called where another run has that target too, or that alone where
+    all have."""
+    if not have_several_targets(views):
+        return [view.label for view in views]
     counts = Counter(view.target for view in views)
     return [view.target if counts[view.target] == 1 else f"{view.target} {view.label}" for view in views]
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
 
 DESCRIPTION = 6  # lines of a cell that describes something
 _NOTE = 60  # characters of a note in a list of runs
+NOTHING = "–"  # in place of a figure that there is not
 _IS_SET = {True: "set", False: "not set"}
 
 
@@ -92,10 +93,10 @@ def runs_table(
         "speed": speeds, "gain": gains, "language": languages, "tags": tags, "differs from": apart, "note": notes
     }  # fmt: skip
     columns = {name: cells for name, cells in beside.items() if cells}
-    named, least = ("name",) if names else (), ("language", "tokens", "rounds", "samples", "model", "time", "note")
+    named, least = ("name",) if names else (), ("language", "tokens", "rounds", "samples", "model", "note", "time")
     rows = make_table(
         *named, "run", "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
-        least=("differs from", *least, "gain", "speed", "tags"), room=24,
+        least=(*least, "differs from", "gain", "speed", "tags"), room=24,
     )  # fmt: skip
     for run in runs:
         rows.add_row(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, true
 
 from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage
@@ -82,3 +84,20 @@ def prompt_tokens_by_round(reader: Reader, run: str) -> dict[int, dict[str, int]
     for row in reader.fetch_rows(query.order_by(request.c.round)):
         tokens.setdefault(row.round, {})[row.task] = row.tokens
     return tokens
+
+
+def seconds_by_round(reader: Reader, run: str) -> dict[int, float]:
+    """How long processes had worked on a run when each of its rounds ended. One that was killed counts up to its last
+    reply, or the end of its last round."""
+    session, end, of_round = schema.session, schema.session_end, schema.round_end
+    begins = sorted(row.at for row in reader.fetch_rows(select(session.c.at).where(session.c.run == run)))
+    ended = reader.fetch_rows(select(end.c.at, end.c.seconds).where(end.c.run == run))
+    rounds = reader.fetch_rows(select(of_round.c.number, of_round.c.at).where(of_round.c.run == run))
+    spans = [(row.at - row.seconds, row.at) for row in ended]
+    for begin, after in pairwise([*begins, math.inf]):
+        if any(begin <= row.at < after for row in ended):
+            continue
+        is_own = (reply.c.at >= begin) & (reply.c.at < after if after < math.inf else true())
+        last = reader.fetch_rows(select(func.max(reply.c.at)).where(reply.c.run == run, is_own))[0][0]
+        spans.append((begin, max([last or begin, *(row.at for row in rounds if begin <= row.at < after)])))
+    return {row.number: sum(max(0.0, min(row.at, stop) - begin) for begin, stop in spans) for row in rounds}

@@ -1,0 +1,300 @@
+"""Many runs in one table and one figure: what each solved, gained, cost and took, at its end and round by round.
+
+Columns say the settings in which the runs differ. Grouped by a setting, or by tags, a figure is the mean over the runs
+of a group, its interval over the runs (`results.intervals`: none for fewer than five). Between two rounds a run has
+what it had at the end of the first; a run that has ended keeps it, one that goes on is left out beyond its last round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from opsmith.errors import UsageError
+from opsmith.report.curves import Figure, annotate_figures
+from opsmith.report.figures import line_chart
+from opsmith.report.record import COUNT, RATIO, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
+from opsmith.report.tables import NOTHING, format_duration
+from opsmith.report.views import RunView
+from opsmith.results.course import CourseStep, read_course
+from opsmith.results.intervals import Estimate, bound_mean
+from opsmith.results.settings_apart import find_differences, list_settings
+from opsmith.store import Store
+
+TAG = "tag"  # what runs are grouped by beside settings
+SHOWN = {  # what a figure shows -> the unit of it, and its axis
+    "solved": (COUNT, "tasks solved"),
+    "gain": (RATIO, "best gain so far, times as good"),
+    "cost": (USD, "USD so far"),
+    "tokens": (COUNT, "tokens so far, input and output"),
+    "time": (SECONDS, "seconds of work so far"),
+}
+BY = ("round", "cost", "tokens", "time")  # and over what
+_GRID = 6  # columns of a table over money, tokens or time
+_WRITE: dict[str, Callable[[float], str]] = {
+    "round": "round {:.0f}".format,
+    "solved": "{:.3g}".format,
+    "gain": "{:.3f}".format,
+    "cost": "${:.4g}".format,
+    "tokens": "{:,.0f}".format,
+    "time": format_duration,
+}
+
+
+@dataclass(frozen=True)
+class ManyRun:
+    """One of the runs."""
+
+    view: RunView
+    course: tuple[CourseStep, ...]
+    settings: Mapping[str, str]  # all, defaults too
+
+    @property
+    def tokens(self) -> int:
+        return self.view.usage.input_tokens + self.view.usage.output_tokens
+
+    @property
+    def gain(self) -> Estimate | None:
+        """What may be published of its optimisation; None: nothing, or it has none."""
+        return self.view.optimised.result.gain if self.view.optimised is not None else None
+
+    def find_value(self, shown: str, by: str, place: float) -> float | None:
+        """What it had there; None: nothing can be said of it."""
+        steps = [(getattr(step, by), getattr(step, shown)) for step in self.course]
+        ends = [end for end, _ in steps if end is not None]
+        if not ends or (place > ends[-1] and not self.view.finished):
+            return None
+        reached = [value for end, value in steps if end is not None and end <= place]
+        value: float | None = reached[-1] if reached else 0.0 if shown == "solved" else None
+        return value
+
+
+@dataclass(frozen=True)
+class ManyRuns:
+    """Runs with the settings in which they differ."""
+
+    runs: tuple[ManyRun, ...]
+    differing: Mapping[str, tuple[str, ...]]  # by name the value of each run
+
+    def group_runs(self, group: str) -> dict[str, list[ManyRun]]:
+        """By the value of a setting, or by all tags together. Raises UsageError for what is neither."""
+        known = dict.fromkeys(name for run in self.runs for name in run.settings)
+        if group != TAG and group not in known:
+            choices = ", ".join(self.differing)
+            expected = f"{TAG} or a setting; of those that differ here: {choices}"
+            raise UsageError(f"--group: given {group!r}; expected {expected}")
+        groups: dict[str, list[ManyRun]] = {}
+        for run in self.runs:
+            tags = " ".join(run.view.remarks.tags) or "no tag"
+            groups.setdefault(tags if group == TAG else run.settings.get(group, NOTHING), []).append(run)
+        return groups
+
+
+def read_many(store: Store, views: Sequence[RunView]) -> ManyRuns:
+    """The runs of these views, in their order."""
+    infos = [info for view in views if (info := store.read_info(view.id)) is not None]
+    settings = [list_settings(info) for info in infos]
+    results = [view.optimised.result if view.optimised is not None else None for view in views]
+    courses = [read_course(store, view.id, result) for view, result in zip(views, results, strict=True)]
+    runs = tuple(ManyRun(*own) for own in zip(views, courses, settings, strict=True))
+    return ManyRuns(runs, find_differences(settings))
+
+
+def tabulate_runs(many: ManyRuns) -> DataTable:
+    """A row for each run."""
+    has_gain = any(run.gain is not None for run in many.runs)
+    is_named = any(run.view.given_name for run in many.runs)
+    settings = {name: values for name, values in many.differing.items() if name != "model"}
+    rows = [
+        [
+            *([run.view.label] if is_named else []),
+            run.view.id,
+            Said(run.view.model + ("" if run.view.is_language_model else " (no LM)"), run.view.model),
+            *(values[place] for values in settings.values()),
+            run.view.overall.solved,
+            run.view.overall.tasks,
+            run.view.overall.pass_at_1 or run.view.overall.value_at_1,
+            *([run.gain] if has_gain else []),
+            run.view.usage,
+            run.tokens,
+            Said(format_duration(run.view.seconds), run.view.seconds),
+            len(run.view.rounds),
+            run.view.judged,
+            run.view.end + ("" if run.view.finished else " (not finished)"),
+        ]
+        for place, run in enumerate(many.runs)
+    ]
+    columns = {
+        **dict.fromkeys((*["name"] * is_named, "run", "model", *map(_head_setting, settings)), TEXT),
+        "solved": COUNT, "tasks": COUNT, "pass@1": SHARE, **({"gain": RATIO} if has_gain else {}), "cost": USD,
+        "tokens": COUNT, "time": SECONDS, "rounds": COUNT, "samples": COUNT, "ended": TEXT,
+    }  # fmt: skip
+    least = (*["run"] * is_named, "samples", "rounds", "ended", "model", "tasks", "time")
+    return DataTable("", columns, rows, least)
+
+
+def tabulate_groups(many: ManyRuns, group: str) -> DataTable:
+    """A row for each group: means over its runs."""
+    figures: dict[str, tuple[str, Callable[[ManyRun], float | None]]] = {
+        "solved": (COUNT, attrgetter("view.overall.solved")),
+        "pass@1": (SHARE, lambda run: _take_value(run.view.overall.pass_at_1, run.view.overall.value_at_1)),
+        "gain": (RATIO, lambda run: _take_value(run.gain, None)),
+        "cost": (USD, attrgetter("view.usage.cost_usd")),
+        "tokens": (COUNT, attrgetter("tokens")),
+        "time": (SECONDS, attrgetter("view.seconds")),
+    }
+    groups = many.group_runs(group)
+    means = {
+        name: [_say_mean(_average([read(run) for run in runs], name == "gain"), name) for runs in groups.values()]
+        for name, (_, read) in figures.items()
+    }
+    shown = [name for name, column in means.items() if any(column)]
+    rows = [
+        [name, len(runs), *(means[figure][place] for figure in shown)]
+        for place, (name, runs) in enumerate(groups.items())
+    ]
+    columns = {_head_setting(group): TEXT, "runs": COUNT, **{name: figures[name][0] for name in shown}}
+    return DataTable(f"means over the runs of each {group}; brackets: 95 %, over the runs", columns, rows)
+
+
+def tabulate_course(many: ManyRuns, shown: str, by: str, group: str = "") -> DataTable:
+    """A row for each run, or group of runs: what it had at some places of the way."""
+    places = _choose_places(many, by)
+    rows: list[list[Value]] = [
+        [name, *(_say_mean(_mean_at(runs, shown, by, place), shown, is_alone=not group) for place in places)]
+        for name, runs in _list_series(many, group, is_short=False).items()
+    ]
+    columns = {group or "run": TEXT, **{_WRITE[by](place): SHOWN[shown][0] for place in places}}
+    return DataTable(f"{SHOWN[shown][1]}, by {by}", columns, rows)
+
+
+def tabulate_steps(many: ManyRuns) -> DataTable:
+    """A row for each run and round: the course of every run, for an evaluation of one's own."""
+    names = [name for name in many.differing if name != "model"]
+    rows: list[Sequence[Value]] = [
+        (
+            run.view.id, run.view.given_name, run.view.model, "yes" if run.view.is_language_model else "no",
+            " ".join(run.view.remarks.all_tags), *(run.settings.get(name, NOTHING) for name in names),
+            run.view.overall.tasks, step.round, step.phase, step.solved, step.gain, step.cost, step.tokens, step.time,
+        )
+        for run in many.runs
+        for step in run.course
+    ]  # fmt: skip
+    columns = {
+        **dict.fromkeys(("run", "name", "model", "language model", "tags", *map(_head_setting, names)), TEXT),
+        "tasks": COUNT, "round": COUNT, "phase": TEXT, "solved": COUNT, "gain": RATIO, "cost": USD, "tokens": COUNT,
+        "time": SECONDS,
+    }  # fmt: skip
+    return DataTable("", columns, rows)
+
+
+def tabulate_tasks(many: ManyRuns) -> DataTable:
+    """A row for each run and task."""
+    rows: list[Sequence[Value]] = [
+        (run.view.id, run.view.given_name, row.id, row.group, row.state, row.round, row.rate, row.right, row.judged)
+        for run in many.runs
+        for row in run.view.tasks
+    ]
+    units = (TEXT, TEXT, TEXT, TEXT, TEXT, COUNT, SHARE, COUNT, COUNT)
+    names = ("run", "name", "task", "group", "state", "round", "rate", "right", "judged")
+    return DataTable("", dict(zip(names, units, strict=True)), rows)
+
+
+def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
+    """The figure: a line for each run, or for the mean of each group."""
+    points: list[dict[str, Any]] = [
+        {"series": name, "x": place, "y": mean.value, "low": mean.low, "high": mean.high}
+        for name, runs in _list_series(many, group).items()
+        for place in _list_places(runs, by)
+        if (mean := _mean_at(runs, shown, by, place)) is not None
+    ]
+    has_intervals = any(point["low"] is not None for point in points)
+    tasks = sorted({run.view.overall.tasks for run in many.runs})
+    axis = f"{SHOWN[shown][1]}" + (f" of {tasks[0]:,}" if shown == "solved" and len(tasks) == 1 else "")
+    title = f"{axis[0].upper()}{axis[1:]}, by {by}"
+    caption = "A point for each round that has ended."
+    if group:
+        caption = f"Means over the runs of each {group}, at the rounds' ends; a run that has ended keeps what it had."
+        caption += " Whiskers or bands: 95 %, over the runs; none for fewer than five." if has_intervals else ""
+    if shown == "gain":
+        caption += " Gains are as measured by then, many only screened: what may be published stands in the table."
+    highest = max((point["high"] or point["y"] for point in points), default=1.0)
+    spec = line_chart(
+        points,
+        x="x",
+        y="y",
+        series="series",
+        low="low" if has_intervals else None,
+        high="high" if has_intervals else None,
+        title=title,
+        x_title="round" if by == "round" else SHOWN[by][1],
+        y_title=axis,
+        y_domain=(0, 1.06 * max(highest, tasks[-1] if shown == "solved" and len(tasks) == 1 else 0.0)),
+        empty="it is known of none of the runs",
+    )
+    return annotate_figures([Figure(f"{shown}-by-{by}", title, caption, spec)], [run.view for run in many.runs])[0]
+
+
+def choose_figures(many: ManyRuns) -> Iterator[tuple[str, str]]:
+    """What is shown, and by what, where nobody chose: what was solved, and what was gained, by round and by cost."""
+    by_cost = "cost" if any(step.cost for run in many.runs for step in run.course) else "tokens"
+    for shown in ("solved", "gain") if any(run.view.optimised for run in many.runs) else ("solved",):
+        yield from ((shown, "round"), (shown, by_cost))
+
+
+def _list_series(many: ManyRuns, group: str, is_short: bool = True) -> dict[str, list[ManyRun]]:
+    if group:
+        return {f"{name} ({len(runs)} runs)": runs for name, runs in many.group_runs(group).items()}
+    names = [run.view.name if is_short else run.view.label for run in many.runs]
+    return {name if names.count(name) == 1 else run.view.id: [run] for name, run in zip(names, many.runs, strict=True)}
+
+
+def _mean_at(runs: Sequence[ManyRun], shown: str, by: str, place: float) -> Estimate | None:
+    return _average([run.find_value(shown, by, place) for run in runs], shown == "gain")
+
+
+def _average(values: Sequence[float | None], is_geometric: bool = False) -> Estimate | None:
+    """Over the runs that have a value."""
+    known = [float(value) for value in values if value is not None]
+    if not known:
+        return None
+    return Estimate(*bound_mean([known], is_geometric), len(known), len(known))
+
+
+def _say_mean(mean: Estimate | None, figure: str, is_alone: bool = False) -> Value:
+    """A mean over runs in the words of its figure; `is_alone`: it is one run's own value."""
+    if mean is None:
+        return None
+    write = _WRITE.get(figure, "{:.3f}".format)
+    if is_alone:
+        return Said(write(mean.value), mean.value)
+    if mean.low is None or mean.high is None:
+        return Said(f"{write(mean.value)} (n = {mean.tasks})", mean)
+    return Said(f"{write(mean.value)} [{write(mean.low)}, {write(mean.high)}]", mean)
+
+
+def _take_value(estimate: Estimate | None, otherwise: float | None) -> float | None:
+    return otherwise if estimate is None else estimate.value
+
+
+def _list_places(runs: Sequence[ManyRun], by: str) -> list[float]:
+    """Where the rounds of these runs ended."""
+    ends = [getattr(step, by) for run in runs for step in run.course]
+    return sorted({end for end in ends if end is not None})
+
+
+def _choose_places(many: ManyRuns, by: str) -> list[float]:
+    """All rounds where they are few, else some of them; of what goes on evenly, some steps up to the largest."""
+    values = _list_places(many.runs, by)
+    if by == "round":
+        step = -(-len(values) // (2 * _GRID)) or 1
+        return [*values[:-1:step], *values[-1:]]
+    largest = values[-1] if values else 0.0
+    return [largest * number / _GRID for number in range(1, _GRID + 1)] if largest else []
+
+
+def _head_setting(name: str) -> str:
+    """A setting as a column's name, told from what a run came to under the same name."""
+    return f"setting {name}" if name in ("model", "tasks", "samples") else name
