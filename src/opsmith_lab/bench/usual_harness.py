@@ -51,8 +51,8 @@ class UsualRoom:
             if not isinstance(get_target(task.target), Built):
                 return bool(asked.ask_step("usual_program")["is_close"])
             return self._run_built(asked)
-        except (OSError, EOFError, TimeoutError, LookupError, NotStartedError):
-            return None
+        except (OSError, EOFError, TimeoutError, LookupError, NotStartedError, ValueError):
+            return None  # ValueError: its plan names no arrays that it could be called with
         finally:
             self._workers.kill(worker)
 
