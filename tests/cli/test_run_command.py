@@ -103,4 +103,16 @@ def test_a_dry_run_tells_requests_and_cost_and_makes_nothing(opsmith, tmp_path):
     assert first["cost_usd"] == pytest.approx((2.5 * first["input_tokens"] + 10 * first["output_tokens"]) / 1e6)
     assert found["most"]["requests"] == 8 + 4  # one task is left, for one more round
     assert not out.exists()
-    assert "unknown" in opsmith("run", "--model", "openai/some-model", *options).out
+    assert found["precedents"] == [], "nothing is stored: what is expected is a guess, which is said"
+    text = opsmith("run", "--model", "openai/some-model", *options).out
+    assert "unknown" in text
+    assert "Expected: a guess, as no finished run like it is stored" in text
+
+
+def test_a_dry_run_expects_the_rounds_that_a_stored_run_took(opsmith, tmp_path):
+    options = ["--tasks", "index_0", "--samples", "2", "--temperature", "1.0", "--out", str(tmp_path / "runs")]
+    ran = json.loads(opsmith("run", *options, "--no-report", "--json").out)
+    planned = json.loads(opsmith("run", "--model", "openai/gpt-4o-2024-11-20", *options, "--dry-run", "--json").out)
+    assert planned["run"]["precedents"] == [ran["run"]]
+    assert planned["run"]["expected_rounds"] == len(ran["rounds"])
+    assert planned["run"]["expected"]["output_tokens"] == 2 * len(ran["rounds"]) * 512, "half of what a reply may hold"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import CandidateSeconds, Out, StoreUrl, TrustTasks, make_pool, open_store
+from opsmith.cli.options import CandidateSeconds, Out, RunName, StoreUrl, TrustTasks, make_pool, open_store
 from opsmith.cli.text import STDIN
 from opsmith.terminal import write_document
 
@@ -23,7 +23,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def draw_task(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")],
+    run: RunName,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The id of one of its tasks.")],
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE|-", help="Default: OUT/reports/RUN-TASK.svg; -: stdout.")

@@ -15,6 +15,7 @@ from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
     Out,
+    RunName,
     StoreUrl,
     TrialSeconds,
     TrustTasks,
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from opsmith.export.exported import ExportedFiles
     from opsmith.judging.pool import Pool
     from opsmith.store import Store
-
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
 def add_to(app: CommandApp) -> None:

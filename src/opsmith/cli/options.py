@@ -70,6 +70,7 @@ DryRun = Annotated[
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="Write no HTML report at the end.", rich_help_panel=RESULTS)
 ]
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the beginning of it, or its name.")]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.cli.options import AsJson, Out, RunName, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.store import Store
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 _MINUS = {"ignore_unknown_options": True}  # `-bad` takes a tag away
 
 
@@ -27,7 +26,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def note_run(
-    run: Run,
+    run: RunName,
     text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="Without it the note is printed.")] = None,
     is_replacing: Annotated[
         bool, typer.Option("--replace", help="TEXT in place of the note; '' takes it away.")
@@ -55,7 +54,7 @@ def note_run(
 
 
 def tag_run(
-    run: Run,
+    run: RunName,
     tags: Annotated[list[str] | None, typer.Argument(metavar="[+TAG|-TAG]...", help="Add, or take away.")] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="A name in place of its id; '' takes it away.")
@@ -82,7 +81,7 @@ def tag_run(
 
 
 def archive_run(
-    run: Run,
+    run: RunName,
     is_undone: Annotated[bool, typer.Option("--undo", help="Show it in lists again.")] = False,
     out: Out = Path("runs"),
     url: StoreUrl = None,

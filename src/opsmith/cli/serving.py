@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import Out, StoreUrl, open_store
+from opsmith.cli.options import Out, RunName, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.store.rows import Wish
-
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
 def add_to(app: CommandApp) -> None:
@@ -53,12 +51,12 @@ def serve_pages(
         serve_pages(store, host, port, token, lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def pause_run(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
+def pause_run(run: RunName, out: Out = Path("runs"), url: StoreUrl = None) -> None:
     """Let a run wait: what is in flight is finished, nothing starts."""
     _store_wish(run, out, url, "pause")
 
 
-def resume_run(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
+def resume_run(run: RunName, out: Out = Path("runs"), url: StoreUrl = None) -> None:
     """Let a paused run go on."""
     _store_wish(run, out, url, "resume")
 

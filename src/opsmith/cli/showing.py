@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.cli.options import AsJson, Out, RunName, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def show_run(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the beginning of it.")],
+    run: RunName,
     sample: Annotated[str | None, typer.Argument(metavar="[TASK|SAMPLE]", help="What of it to show.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,

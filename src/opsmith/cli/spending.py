@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.cli.options import AsJson, Out, RunName, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 
@@ -19,7 +19,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def print_bill(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")],
+    run: RunName,
     by: Annotated[
         str | None, typer.Option(metavar="round|agent|task|model", help="Only this table; default: all.")
     ] = None,
