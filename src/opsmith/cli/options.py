@@ -119,9 +119,7 @@ def open_store(out: Path, url: str | None = None) -> Store:
 
     file = out if out.is_file() else out / FILE
     if not url and not file.is_file():
-        raise UsageError(
-            f"{out}: no runs here; expected a store made by `opsmith run`; try: --out DIR (or `opsmith ui DIR`)"
-        )
+        raise UsageError(f"{out}: no runs here; expected a store made by `opsmith run`; try: --out DIR")
     if not url and not file.stat().st_size:
         raise StoreError(f"store {file}: given an empty file; expected a store; try: a copy of it, or another --out")
     return make_store(out, url)
