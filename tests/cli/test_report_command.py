@@ -64,6 +64,7 @@ def test_a_report_is_written_where_it_is_wanted(opsmith, runs):
     drawn = f"runs/reports/{runs[0]}-sum_0.svg"
     assert opsmith("draw", runs[0], "sum_0").out == f"{drawn}\n"
     assert opsmith("draw", runs[0], "sum_0", "-o", "-").out == Path(drawn).read_text()
+    assert Path(opsmith("draw", runs[0], "sum_0", "-o", "sum.png").out.strip()).read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,7 @@ def test_a_report_is_written_where_it_is_wanted(opsmith, runs):
         (("report", "tiny-sampler-s1", "--format", "parquet", "-o", "-"), "given stdout; expected a file"),
         (("report", "tiny-sampler-s1", "-o", "a.html", "--format", "md", "--format", "csv"), "one file for 2 formats"),
         (("report", "tiny-sampler-s1", "-o", "a.png"), "one file for all figures"),
+        (("draw", "tiny-sampler-s1", "sum_0", "-o", "a.gif"), "given .gif; expected a file in .svg, .png or .pdf"),
         (("report", "tiny"), "more than one run"),
         (("compare", "tiny-sampler-s1", "tiny-sampler-s9"), "no such run"),
     ],

@@ -158,7 +158,7 @@ def test_examples_of_nodes_stay_on_their_task_s_side_and_a_join_is_no_model_s(ag
 def test_markdown_and_the_bill_tell_models_plans_and_reasoning(agents: tuple[Store, str]) -> None:
     store, run = agents
     text = write_markdown(store, [run])
-    assert "| b | 12 | 1,200 | 240 | 60 | $6.0000 | 0 | 12 | 0.000 [0.000, 0.266] | 0 | 0 |" in text
+    assert "| b | proposer | 12 | 1,200 | 240 | 60 | $6.0000 | 12 | 0 | 0.000 [0.000, 0.266] | 0 | 0 |" in text
     assert "| sum\\_1.first | solved | 1 | 2 | 0 |" in text
     assert "samples that called tools: 1" in text
     out = io.StringIO()

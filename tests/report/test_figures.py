@@ -153,3 +153,23 @@ def test_marked_points_are_filled_and_others_hollow():
     picture = render_svg(CURVE)
     assert picture.count('fill-opacity="1"') == 2
     assert picture.count('fill-opacity="0"') == 4
+
+
+def list_signs(spec: Spec) -> list[tuple[str, ...]]:
+    """The zigzags at axes, by where they stand."""
+    return [tuple(layer["encoding"]) for layer in spec["layer"] if str(layer["mark"].get("shape", "")).startswith("M")]
+
+
+@pytest.mark.parametrize(("low", "is_broken"), [(1.0, False), (90.0, True)])
+def test_an_axis_begins_at_0_or_is_broken_visibly(low: float, is_broken: bool) -> None:
+    spec = line_chart([{"x": low, "y": low + 3}, {"x": 100.0, "y": 100.0}], x="x", y="y")
+    place = spec["layer"][0]["encoding"]
+    assert (place["x"]["scale"]["domain"][0] > 0, place["y"]["scale"]["domain"][0] > 0) == (is_broken, is_broken)
+    assert len(list_signs(spec)) == 2 * is_broken
+    assert list_signs(line_chart([{"x": 90, "y": 0.2}, {"x": 100, "y": 1}], x="x", y="y", log_x=True)) == []
+
+
+def test_steps_hold_from_the_point_before_them() -> None:
+    spec = line_chart(POINTS, x="tokens", y="share", low="low", high="high", is_stepped=True)
+    shapes = {layer["mark"]["type"]: layer["mark"].get("interpolate") for layer in spec["layer"]}
+    assert shapes == {"area": "step-before", "line": "step-before", "point": None}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from optimised_store import OPTIMISED, PIXEL, add_optimisation, write_functional
 from report.test_document import read
+from report.test_story_picture import assert_all_is_inside, read_text
 from rich.console import Console
 
 from opsmith.report.attempts import sample_view, task_view
@@ -17,8 +18,11 @@ from opsmith.report.markdown import write_markdown
 from opsmith.report.optimised import read_picture, summarise_gains
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.optimised_tables import list_improvement, print_optimisation
+from opsmith.report.record import list_records
 from opsmith.report.rows import to_csv
+from opsmith.report.story_picture import draw_story
 from opsmith.report.tables import runs_table
+from opsmith.report.task_story import tell_story
 from opsmith.report.views import run_view
 from opsmith.store import Store
 
@@ -123,7 +127,7 @@ def test_the_report_holds_timelines_gains_states_profiles_and_differences_as_tex
 def test_markdown_has_gains_and_states_and_nothing_of_a_run_without(optimised, functional):
     text = write_markdown(optimised[0], [optimised[1]])
     assert "| sum\\_0 | 1.750 [1.716, 1.785] | faster | 2.000 | 1.250 | 1.250 | 2 | 8 | 3 | 0.365 |" in text
-    assert "| 3, optimisation | 0 | 2 | 2 | 0 | 2 | 2 |" in text
+    assert "| 3 | optimisation | 0 | 2 | 2 | 0 | 2 | 2 |" in text
     assert "Optimisation" not in write_markdown(functional[0], [functional[1]])
 
 
@@ -148,13 +152,29 @@ def test_a_task_has_a_picture_of_its_ratios_and_its_kept_samples_in_full(optimis
     view = run_view(store, run)
     row = next(row for row in view.tasks if row.id == OPTIMISED[0])
     task = task_view(store, run, row, optimised=view.optimised.result)
-    assert [step.is_kept for step in task.steps] == [True, False, False, False, True, False, False, False]
+    assert [row["kept"] for row in list_records(task.steps)] == ["kept", "", "", "", "kept", "", "", ""]
     assert task.steps_picture is not None
     assert len(task.shown_steps) == 2
     improvement = task.shown_steps[1].improvement
     assert improvement.origin == task.shown_steps[0].id
     assert improvement.suggestion.effect == "1.5 times as fast"
     assert [profile.kind for profile in improvement.profiles] == ["remarks", "roofline"]
+
+
+def test_the_picture_of_a_task_has_each_right_attempt_with_its_ratio(optimised):
+    picture = draw_story(tell_story(*optimised, OPTIMISED[0]))
+    words = read_text(picture)
+    assert_all_is_inside(picture)
+    assert "1.750[1.716,1.785],kept:Use<b>oneadditionless." in words.replace("</b>", "")
+    assert "withoutaratio:" in words
+
+
+def test_fast_p_falls_by_steps_from_all_right_programs_to_none(optimised):
+    figure = next(figure for figure in list_figures([run_view(*optimised)]) if figure.name == "fast_p")
+    points = [row for row in figure.spec["data"]["values"] if row["series"] == "the start program"]
+    shares = [row["y"] for row in points]
+    assert shares == sorted(shares, reverse=True)
+    assert (shares[0], shares[-1]) == (len(OPTIMISED) / 6, 0.0)
 
 
 def test_a_sample_of_solving_was_given_nothing(optimised):

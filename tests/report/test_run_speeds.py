@@ -119,7 +119,9 @@ def test_a_task_has_a_picture_over_sizes_and_its_sample_a_table(measured):
     assert [row.shape_set for row in view.speeds] == ["small", "large", "huge"]
     assert view.speed_picture is not None
     assert "limit of the device" in view.speed_picture.svg
-    assert [row.ratio for row in sample_view(store, run, solution.sample).speeds] == [row.ratio for row in view.speeds]
+    assert [row.figures for row in sample_view(store, run, solution.sample).speeds] == [
+        row.figures for row in view.speeds
+    ]
 
 
 def test_the_picture_has_the_partner_and_the_limit_at_each_size_smallest_first():

@@ -10,7 +10,8 @@ from opsmith.learn.afterwards import list_solved_programs
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import CYCLES, Candidate
-from opsmith.report.optimised import list_gains
+from opsmith.report.optimised import tabulate_gains
+from opsmith.report.record import list_records
 from opsmith.report.task_story import tell_story
 from opsmith.results.bests import choose_best, find_best, grade_programs, list_best
 from opsmith.results.optimisation import read_optimisation
@@ -117,8 +118,8 @@ def test_a_gain_that_the_full_grade_refused_is_nowhere_a_gain(store):
         start.source
     ]
     result = read_optimisation(opened, run)
-    (line,) = [line for line in list_gains(result) if line.task == "sum_0"]
-    assert (line.gain, "no figure at small: no" in line.claim) == ("–", True)
+    (line,) = [line for line in list_records(tabulate_gains(result)) if line["task"] == "sum_0"]
+    assert (line["over the start program"], "no figure at small: no" in line["claim"]) == (None, True)
     (task,) = [task for task in result.tasks if task.task == "sum_0"]
     assert [step.to_start for step in task.steps if (step.row.source or "").endswith("# best")] == [None]
     assert task.published == 1.0
@@ -131,5 +132,6 @@ def test_a_run_that_was_stopped_before_its_full_grade_gives_what_it_began_with(t
         add_optimisation(opened, run, with_grade=False)
         best = {row.experience.task.id: row.experience for row in list_best(opened, run)}["sum_0"]
         assert (FASTER in best.source, best.source.endswith("# best")) == (False, False)
-        (line,) = [line for line in list_gains(read_optimisation(opened, run)) if line.task == "sum_0"]
-        assert (line.gain, line.claim) == ("–", "not graded in full")
+        records = list_records(tabulate_gains(read_optimisation(opened, run)))
+        (line,) = [line for line in records if line["task"] == "sum_0"]
+        assert (line["over the start program"], line["claim"]) == (None, "not graded in full")

@@ -26,7 +26,8 @@ def draw_task(
     run: RunName,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The id of one of its tasks.")],
     output: Annotated[
-        Path | None, typer.Option("-o", metavar="FILE|-", help="Default: OUT/reports/RUN-TASK.svg; -: stdout.")
+        Path | None,
+        typer.Option("-o", metavar="FILE|-", help="Default: OUT/reports/RUN-TASK.svg; or .png, .pdf; -: stdout."),
     ] = None,
     width: Annotated[
         int,
@@ -42,8 +43,8 @@ def draw_task(
     """Draw what came of one task of a run.
 
     Its PyTorch reference, where its samples ended, the refused program that came nearest with its message, and the
-    program that was kept with its cost. An SVG. Where rounds made it better, the program that they began with stands in
-    place of the refused one.
+    program that was kept with its cost. An SVG, PNG or PDF. Where rounds made it better, the program that they began
+    with stands in place of the refused one, and each attempt of theirs with its ratio below.
     """
     from opsmith.report.attempts import find_task
     from opsmith.report.files import write_picture

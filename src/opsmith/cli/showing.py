@@ -117,6 +117,7 @@ def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with
 
 def _show_sample(console: PlainConsole, store: Store, place: tuple[str, str], with_prompt: bool, as_json: bool) -> None:
     from opsmith.report.attempts import find_task
+    from opsmith.report.demonstrations import ExampleReader
     from opsmith.report.optimised_tables import list_improvement
     from opsmith.report.samples import conversation_text, sample_json, sample_text
     from opsmith.report.speed_rows import choose_own
@@ -133,6 +134,7 @@ def _show_sample(console: PlainConsole, store: Store, place: tuple[str, str], wi
     print_speeds(console, choose_own(store.read_speeds(run, detail.row.task), detail))
     if with_prompt:
         used = store.read_tool_calls([detail.row.id]).get(detail.row.id, ())
-        console.print(*conversation_text(detail, used), sep="\n", soft_wrap=True)
+        shown = ExampleReader(store, run).describe_shown(detail)
+        console.print(*conversation_text(detail, used), *shown, sep="\n", soft_wrap=True)
     else:
         console.print(f"what was asked:  opsmith show {run} {detail.row.id[:12]} --prompt", soft_wrap=True)

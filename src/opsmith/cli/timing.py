@@ -288,6 +288,7 @@ def _compare_with(baseline: Path | None, reports: list[SpeedReport]) -> list[Spe
 
 
 def _print_reports(heading: _Heading, reports: list[SpeedReport], changes: list[SpeedChange], as_json: bool) -> None:
+    from opsmith.report.speed_rows import word_report
     from opsmith.report.speeds import list_notes, tabulate_changes, tabulate_speeds
     from opsmith.report.tables import open_console
 
@@ -296,7 +297,7 @@ def _print_reports(heading: _Heading, reports: list[SpeedReport], changes: list[
         return
     console = open_console()
     console.print(f"{heading.task}, {heading.grade} grade, on {heading.machine}", markup=False)
-    tables = [tabulate_speeds(reports)] if any(report.measurement.time for report in reports) else []
+    tables = [tabulate_speeds(map(word_report, reports))] if any(report.measurement.time for report in reports) else []
     console.print(*tables, *([tabulate_changes(changes)] if changes else []))
     for line in (*list_notes(reports), *filter(None, dict.fromkeys(report.measurement.flags for report in reports))):
         console.print(line, markup=False)

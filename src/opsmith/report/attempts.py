@@ -14,10 +14,12 @@ from opsmith.errors import UsageError
 from opsmith.records import Candidate, Outcome, Suggestion, Task, Usage, content_hash
 from opsmith.report.conversations import TurnView, is_tool_turn, view_turns
 from opsmith.report.curves import DrawnFigure, draw_picture
+from opsmith.report.demonstrations import ExampleReader, ShownExample
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
-from opsmith.report.optimised import ProfileView, StepLine, list_steps, read_picture, view_profiles
+from opsmith.report.optimised import ProfileView, read_picture, tabulate_steps, view_profiles
 from opsmith.report.optimised_figures import draw_steps
+from opsmith.report.record import DataTable
 from opsmith.report.speed_figures import draw_speeds
 from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
 from opsmith.report.verdicts import label_of
@@ -66,6 +68,7 @@ class CallView:
     seed: int | None
     max_tokens: int
     pictures: tuple[str, ...]  # of the prompt, as `data:` addresses
+    examples: tuple[ShownExample, ...]  # the demonstrations that it shows
     goes_on: bool  # with a conversation, after tools: what it holds stands in the sample's turns
 
 
@@ -123,7 +126,7 @@ class TaskView:
     own: str | None  # the bundled task's own program
     speeds: tuple[SpeedRow, ...]  # of the kept program
     speed_picture: DrawnFigure | None  # None: no time of it is known
-    steps: tuple[StepLine, ...]  # of optimisation rounds
+    steps: DataTable | None  # of optimisation rounds
     steps_picture: DrawnFigure | None  # None: none of them has a ratio
     shown_steps: tuple[SampleView, ...]  # those that were kept, in full
 
@@ -162,7 +165,7 @@ def task_view(
         row=row,
         text=task.prompt_text,
         stages=tuple((label_of(stage, outcome), ends[stage, outcome]) for stage, outcome in stages),
-        groups=tuple(_view_groups(store, task, chosen, solution, speeds)),
+        groups=tuple(_view_groups(store, run, task, chosen, solution, speeds)),
         groups_left=len(groups) - len(chosen),
         samples_left=compared - sum(group.sample_count for group in chosen),
         uncompared=sum(ends.values()) - compared,
@@ -171,7 +174,7 @@ def task_view(
         own=own_program(task),
         speeds=tuple(map(word_speed, kept_speeds)),
         speed_picture=_draw_kept(task.id, kept_speeds),
-        steps=list_steps(improved) if improved is not None else (),
+        steps=tabulate_steps([improved]) if improved is not None else None,
         steps_picture=draw_improvement(improved),
         shown_steps=_view_kept_steps(store, run, task, improved, limit),
     )
@@ -231,12 +234,14 @@ def _view_step(
     """A sample, and what it set out from if it was to make a right program better."""
     parent = find_parent(store, run, detail.row)
     if parent is None:
-        return _view_sample(task, detail, references, speeds)
+        return _view_sample(ExampleReader(store, run), task, detail, references, speeds)
     stated = next((row.parent_sample for row in detail.candidates if row.parent_sample is not None), None)
     origin = stated or find_origin(store, run, task.id, parent)  # a reply without a program states none
     profiles = view_profiles(store.read_profiles(run, task.id, [parent]))
     improvement = Improvement(store.read_suggestion(detail.row.id), origin, profiles)
-    viewed = _view_sample(task, detail, references, speeds, parents=store.read_texts([parent]))
+    viewed = _view_sample(
+        ExampleReader(store, run), task, detail, references, speeds, parents=store.read_texts([parent])
+    )
     return replace(viewed, improvement=improvement)
 
 
@@ -305,6 +310,7 @@ def _holds_solution(group: _Group, solution: KeptExperience | None) -> bool:
 
 def _view_groups(
     store: Store,
+    run: str,
     task: Task,
     groups: Sequence[_Group],
     solution: KeptExperience | None,
@@ -314,7 +320,7 @@ def _view_groups(
     details = store.read_details(chosen)
     sources = {f"attempt {number}": _counted_program(details[sample]) for number, sample in enumerate(chosen, 1)}
     references = _reference_programs(task, solution)
-    used = store.read_tool_calls(chosen)
+    used, reader = store.read_tool_calls(chosen), ExampleReader(store, run)
     for number, (group, sample) in enumerate(zip(groups, chosen, strict=True), 1):
         first = group.programs[0]
         neighbours = {name: text for name, text in sources.items() if name != f"attempt {number}" and text}
@@ -327,7 +333,7 @@ def _view_groups(
             first_round=min(program.round for program in group.programs),
             is_kept=_holds_solution(group, solution),
             sample=replace(
-                _view_sample(task, details[sample], references, speeds, neighbours),
+                _view_sample(reader, task, details[sample], references, speeds, neighbours),
                 turns=view_turns(details[sample], used.get(sample, ())),
             ),
         )
@@ -353,6 +359,7 @@ def _counted_program(detail: SampleDetail) -> str:
 
 
 def _view_sample(
+    reader: ExampleReader,
     task: Task,
     detail: SampleDetail,
     references: Mapping[str, str],
@@ -373,7 +380,7 @@ def _view_sample(
     named = {name: ("what it was rewritten from", text) for name, text in proposals.items()}
     named |= {name: ("the program that it set out from", text) for name, text in (parents or {}).items()}
     candidates = tuple(_view_candidate(task, candidate, compared, named) for candidate in detail.candidates)
-    calls = tuple(_view_calls(detail))
+    calls = tuple(_view_calls(detail, reader))
     place = (row.id, row.task, row.round, row.temperature, row.number)
     passed = row.outcome is Outcome.PASSED
     measured = tuple(map(word_speed, choose_own(speeds, detail)))
@@ -406,7 +413,7 @@ def _view_candidate(
     )
 
 
-def _view_calls(detail: SampleDetail) -> Iterable[CallView]:
+def _view_calls(detail: SampleDetail, reader: ExampleReader) -> Iterable[CallView]:
     for call in detail.calls:
         messages = tuple((message.role, message.content) for message in call.messages)
         name = content_hash(*(text for message in messages for text in message))
@@ -415,8 +422,9 @@ def _view_calls(detail: SampleDetail) -> Iterable[CallView]:
         images = [image for message in call.messages for image in message.images]
         pictures = tuple(filter(None, (read_picture(image.media, image.data) for image in images)))
         facts = (call.reply.model, call.reply.usage, call.seed, call.max_tokens, pictures)
-        goes_on = is_tool_turn(call.agent)
-        yield CallView(call.agent, name, messages, replies, *facts, goes_on)
+        goes_on, prompt = is_tool_turn(call.agent), "\n".join(text for _, text in messages)
+        examples = () if goes_on else tuple(reader.list_shown(detail.row.round, prompt))
+        yield CallView(call.agent, name, messages, replies, *facts, examples, goes_on)
 
 
 def drawing_of(task: Task, source: str) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from opsmith.records import Usage
 from opsmith.report.attempts import CandidateView, SampleView, sample_view
+from opsmith.report.demonstrations import ExampleReader
 from opsmith.report.differences import Difference, PairedPrograms, find_difference, pair_programs
 from opsmith.report.tables import format_cost
 from opsmith.store import Store
@@ -91,7 +92,10 @@ def _compare_prompts(store: Store, first: SampleSide, second: SampleSide) -> Pro
     prompts = _read_prompt(first), _read_prompt(second)
     if prompts[0] is None or prompts[1] is None:
         return None
-    ours, theirs = _list_demonstrations(store, first, prompts[0][1]), _list_demonstrations(store, second, prompts[1][1])
+    ours, theirs = (
+        ExampleReader(store, side.run).list_programs(side.sample.round, prompt[1])
+        for side, prompt in zip((first, second), (prompts[0], prompts[1]), strict=True)
+    )
     both = tuple(task for task in ours if task in theirs)
     return PromptsBeside(
         only_first=tuple(task for task in ours if task not in theirs),
@@ -110,17 +114,3 @@ def _read_prompt(side: SampleSide) -> tuple[str, str] | None:
         return None
     system = [text for role, text in call.messages if role == "system"]
     return "\n".join(system), "\n".join(text for role, text in call.messages if role != "system")
-
-
-def _list_demonstrations(store: Store, side: SampleSide, prompt: str) -> dict[str, str]:
-    """By task, the hash of the program: those of the round's demonstrations whose program stands in this prompt."""
-    rounds = store.read_rounds(side.run, with_children=True)
-    named = next((info.demonstrations for info, _ in rounds if info.number == side.sample.round), ())
-    programs = store.read_texts(program for _, program in named)
-    lines = _strip_lines(prompt)
-    return {task: program for task, program in named if _strip_lines(programs.get(program, " ")) in lines}
-
-
-def _strip_lines(text: str) -> str:
-    """Without indentation, so that a program is found wherever it stands in a prompt."""
-    return "\n".join(["", *(line.strip() for line in text.strip().splitlines()), ""])

@@ -1,16 +1,17 @@
-"""The models of a run on a terminal: what each was paid for, and what came of it."""
+"""The models of a run: what each was paid for, and what came of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from rich.console import Console
-from rich.table import Table
 
-from opsmith.report.speed_rows import NOTHING
-from opsmith.report.tables import format_cost, make_table
+from opsmith.report.record import COUNT, SHARE, TEXT, USD, DataTable, Said
+from opsmith.report.tables import NOTHING
 from opsmith.results.by_model import ModelFigures, read_by_model
 from opsmith.store import Store
+
+_TOKENS = ("input", "output", "reasoning")
 
 
 def print_models(console: Console, store: Store, run: str) -> None:
@@ -20,28 +21,23 @@ def print_models(console: Console, store: Store, run: str) -> None:
         console.print(tabulate_models(models))
 
 
-def tabulate_models(models: Iterable[ModelFigures]) -> Table:
-    numbers = ("requests", "input", "output", "reasoning", "cost", "samples", "right", "rate", "solved", "first")
-    grid = make_table(
-        "model",
-        "roles",
-        *numbers,
-        right=numbers,
-        title="models",
-        least=("reasoning", "first", "input", "roles", "output", "requests"),
-    )
-    for row in models:
-        usage, samples = row.usage, f"{row.verdicts:,}"
-        tokens = (usage.requests, usage.input_tokens, usage.output_tokens, usage.reasoning_tokens)
-        grid.add_row(
+def tabulate_models(models: Iterable[ModelFigures]) -> DataTable:
+    """A row for each model. Tokens are of all that was asked of it."""
+    rows = [
+        (
             row.model,
             ", ".join(row.roles) or NOTHING,
-            *(f"{count:,}" for count in tokens),
-            format_cost(usage),
-            samples if row.verdicts == row.samples else f"{samples} of {row.samples:,}",
-            f"{row.right:,}",
-            NOTHING if row.rate is None else str(row.rate),
-            str(row.solved),
-            str(row.first),
+            row.usage.requests,
+            *(getattr(row.usage, f"{name}_tokens") for name in _TOKENS),
+            row.usage,
+            Said(f"{row.verdicts:,}" + (f" of {row.samples:,}" if row.verdicts < row.samples else ""), row.verdicts),
+            row.right,
+            row.rate,
+            row.solved,
+            row.first,
         )
-    return grid
+        for row in models
+    ]
+    columns = {"model": TEXT, "roles": TEXT, "requests": COUNT, **dict.fromkeys(_TOKENS, "tokens"), "cost": USD}
+    columns |= {"samples": COUNT, "right": COUNT, "rate": SHARE, "solved": COUNT, "first": COUNT}
+    return DataTable("models", columns, rows, ("reasoning", "first", "input", "roles", "output", "requests"))

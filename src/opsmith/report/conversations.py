@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table
 
 from opsmith.records import printable
-from opsmith.report.tables import make_table, print_fact
+from opsmith.report.record import COUNT, SECONDS, TEXT, DataTable, Said
+from opsmith.report.tables import print_fact
 from opsmith.results.tool_use import CallingSamples, ToolUse, read_tool_use
 from opsmith.store import Store
 from opsmith.store.queries import SampleDetail
@@ -18,6 +18,7 @@ from opsmith.store.rows import PROPOSER, TOOLS, ToolCallEntry
 
 LONGEST = 20_000  # characters of a text that a page shows; the store has all of it
 OK = "ok"  # the outcome of a call that did what it was asked
+_MOODS = {OK: "good"}
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,20 @@ def describe_tool_use(use: ToolUse) -> Iterator[str]:
     yield f"samples that called none: {_describe_samples(use.silent)}"
 
 
-def tabulate_tools(use: ToolUse) -> Table:
+def tabulate_tools(use: ToolUse) -> DataTable:
     """A row for each tool and outcome."""
-    numbers = ("calls", "samples", "seconds")
-    grid = make_table("tool", "outcome", *numbers, right=numbers, title="tools")
-    for count in use.tools:
-        grid.add_row(count.name, count.outcome, f"{count.calls:,}", f"{count.samples:,}", f"{count.seconds:.1f}")
-    return grid
+    rows = [
+        (
+            count.name,
+            Said(count.outcome, mood=_MOODS.get(count.outcome, "bad")),
+            count.calls,
+            count.samples,
+            count.seconds,
+        )
+        for count in use.tools
+    ]
+    columns = {"tool": TEXT, "outcome": TEXT, "calls": COUNT, "samples": COUNT, "seconds": SECONDS}
+    return DataTable("tools", columns, rows)
 
 
 def shorten_text(text: str, limit: int = LONGEST) -> str:

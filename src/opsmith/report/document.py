@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from opsmith.records import content_hash
-from opsmith.report.attempts import GROUPS, SampleView, TaskView, task_view
+from opsmith.report.attempts import GROUPS, CallView, SampleView, TaskView, task_view
 from opsmith.report.by_target import align_problems, have_several_targets, name_columns
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.failures import FailureReader, FailureView
-from opsmith.report.languages import describe_unjudged, read_languages
+from opsmith.report.languages import read_languages
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.pages import Anchors, hash_script, name_agent, render_page
 from opsmith.report.views import RunView, run_view
@@ -46,6 +46,8 @@ class ShownPrompt:
     name: str
     title: str
     messages: tuple[ShownMessage, ...]
+    call: CallView
+    run: str
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,6 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
         figures=draw_pictures(views) if len(runs) > 1 else (),
         columns=name_columns(views) if have_several_targets(views) else [view.name for view in views],
         languages=read_languages(store, views),
-        describe_unjudged=describe_unjudged,
         side_by_side=align_problems(store, views) if len(runs) > 1 else (),
         prompts=_gather_prompts(reports),
         links=Anchors(),
@@ -91,11 +92,11 @@ def _run_report(store: Store, run: str, groups: int) -> RunReport:
 
 def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:
     """Each prompt of the samples shown, once; messages that several of them hold, apart."""
-    by_name = {name: (title, messages) for name, title, messages in _shown_prompts(reports)}
-    uses = Counter(content_hash(*message) for _, messages in by_name.values() for message in set(messages))
+    by_name = {call.prompt: (title, call, run) for title, call, run in _shown_prompts(reports)}
+    uses = Counter(content_hash(*message) for _, call, _ in by_name.values() for message in set(call.messages))
     prompts = [
-        ShownPrompt(name, title, tuple(_name_message(message, uses) for message in messages))
-        for name, (title, messages) in by_name.items()
+        ShownPrompt(name, title, tuple(_name_message(message, uses) for message in call.messages), call, run)
+        for name, (title, call, run) in by_name.items()
     ]
     shared = {message.name: message for prompt in prompts for message in prompt.messages if message.uses > 1}
     return Prompts(tuple(shared.values()), tuple(prompts))
@@ -127,16 +128,13 @@ def _choose_policy(reports: Sequence[RunReport]) -> str:
     return f"{policy}; img-src data:" if any(profile.picture for profile in profiles) else policy
 
 
-def _shown_prompts(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
-    """(name, title, messages) of every request shown."""
+def _shown_prompts(reports: Sequence[RunReport]) -> Iterator[tuple[str, CallView, str]]:
+    """(title, request, run) of every request shown."""
     for report in reports:
         where = f" of {report.view.id}" if len(reports) > 1 else ""
         for sample in _list_shown(report):
             for call in sample.calls:
                 if call.goes_on:
                     continue
-                yield (
-                    call.prompt,
-                    f"{sample.task}, round {sample.round}{where}: {name_agent(call.agent)}",
-                    call.messages,
-                )
+                title = f"{sample.task}, round {sample.round}{where}: {name_agent(call.agent)}"
+                yield title, call, report.view.id

@@ -1,7 +1,8 @@
 """Figures of numbers. Vega-Lite specifications as plain data, drawn by `rendering` in the look of `figure_style`.
 
-Bars begin at 0; whiskers have caps; series that would cover each other stand side by side; hollow signs are a paper's
-values and never ours. A specification names no colours of text and axes: the theme does.
+Axes begin at 0 or are broken by a zigzag, unless they are logarithmic and say so; whiskers have caps; series that would
+cover each other stand side by side; hollow signs are a paper's values and never ours. A specification names no colours
+of text and axes: the theme does.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _DASH = "dash of "
 _WRITTEN = {"labelExpr": "format(datum.value, '~g')", "labelOverlap": False}  # logarithmic axes leave out labels
 _MANY = 30  # so many names: not each is written
 _FEW = 12  # so many points of a series have whiskers; more have a band
+_LOG = ", log scale"
+_ZIGZAG = [(-0.9, 0.9), (0.9, 0.3), (-0.9, -0.3), (0.9, -0.9)]  # in halves of a sign's size
 _ROUND_NUMBERS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0, 8.0)
 
 
@@ -56,6 +59,7 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     y_title: str = "",
     log_x: bool = False,
     is_joined: bool = True,
+    is_stepped: bool = False,
     y_domain: Domain | None = None,
     empty: str = "",
     width: int = PAGE,
@@ -65,17 +69,18 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
 
     `mark` names a column that is true for points to be filled, the others being hollow. `paper` are hollow points: x, y
     and `series` (their name), with `like`, the series of ours that they belong to. A point whose x or y is None or not
-    finite is left out; with `log_x` so is one whose x is not positive. `empty` says why there is no point.
+    finite is left out; with `log_x` so is one whose x is not positive. `is_stepped`: a value holds from the point
+    before it on. `empty` says why there is no point.
     """
     columns = {"x": x, "y": y, "series": series, "low": low, "high": high, "label": label, "mark": mark}
     rows = _rename_columns(points, columns, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
     size = (width - _AXIS, height)
     across = _span_values([row["x"] for row in rows] + [row["x"] for row in paper], log_x)
-    upward = y_domain or _span_ends(rows)
+    upward = y_domain or _reach_zero(_span_ends(rows))
     scale = {"type": "log" if log_x else "linear", "domain": list(across), "nice": False}
     ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
     rows = _dodge_series(rows, across, size[0], log_x) if low is not None else rows
-    x_axis = {"title": x_title or x, "scale": scale, "axis": ticks or {"tickCount": 6, "format": "~s"}}
+    x_axis = {"title": (x_title or x) + _LOG * log_x, "scale": scale, "axis": ticks or {"tickCount": 6, "format": "~s"}}
     vertical = {
         "title": y_title or y,
         "scale": {"domain": list(upward), "nice": False},
@@ -85,17 +90,20 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     look = _Look(rows, paper, width, is_named=series is not None, has_hollow=mark is not None)
     rows = [{**row, "place": number} for number, row in enumerate(rows)] if is_joined else rows
     rows = [{**row, "dash": f"{_DASH}{row['series']}"} for row in rows] if series is not None else rows
-    layers = [*_draw_intervals(rows, place, look)] if low is not None and high is not None else []
+    shape = {"interpolate": "step-before"} if is_stepped else {}
+    layers = [*_draw_intervals(rows, place, look, shape)] if low is not None and high is not None else []
     if is_joined:
         order = {"order": {"field": "place", "type": "quantitative"}}
         line = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.dash, **order}
-        layers.append(_make_layer("line", line, strokeWidth=1.8))
+        layers.append(_make_layer("line", line, strokeWidth=1.8, **shape))
     dots = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.shape, **look.fill}
     layers.append(_make_layer("point", dots, size=44, opacity=1, strokeWidth=1.5))
     if paper:
         layers.append({**_make_layer("point", dots, size=64, opacity=1, strokeWidth=1.6), **_inline(paper)})
     if label is not None:
         layers += _draw_labels(rows, place, _Field(across, upward, size, log_x), is_joined)
+    broken = [axis for axis, ends in (("x", across), ("y", upward)) if ends[0] > 0 and not (axis == "x" and log_x)]
+    layers += [_mark_break(axis, height) for axis in broken] if rows else []
     return _make_spec(rows, layers, title, width, height, empty)
 
 
@@ -183,7 +191,7 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     domain = [min(ends, default=1) / 1.3, max(ends, default=1) * 1.3]
     ticks = {"values": _list_ticks(domain), **_WRITTEN}
     scale = {"type": "log", "domain": domain, "nice": False}
-    values = {"type": "quantitative", "title": y_title or y, "scale": scale, "axis": ticks}
+    values = {"type": "quantitative", "title": (y_title or y) + _LOG, "scale": scale, "axis": ticks}
     place = _place_names(names, slots, x_title or x, 400 if is_lying else band)
     if is_lying:
         place = {"y": place["x"], "yOffset": place["xOffset"]}
@@ -209,8 +217,8 @@ def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per 
     title: str = "",
     x_title: str = "",
     y_title: str = "",
-    columns: int = 6,
-    size: int = 92,
+    columns: int = 4,
+    size: int = 98,
 ) -> Spec:
     """Small fields in rows, one for each name in `field`, all with the same two logarithmic axes.
 
@@ -219,7 +227,7 @@ def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per 
     names = {"field": field, "x": x, "y": y, "series": series}
     points = _rename_columns(rows, names, lambda row: _is_number(row["x"]) and row["x"] > 0 and row["y"] > 0)
     place = {
-        axis: {"field": axis, "type": "quantitative", "title": words, "scale": _ratio_scale(points, axis)}
+        axis: {"field": axis, "type": "quantitative", "title": words + _LOG, "scale": _ratio_scale(points, axis)}
         | {"axis": {"tickCount": 3, "format": "~g"}}
         for axis, words in (("x", x_title or x), ("y", y_title or y))
     }
@@ -363,15 +371,15 @@ def _trace_lines(rows: Records, field: _Field, is_joined: bool) -> list[tuple[fl
     return points
 
 
-def _draw_intervals(rows: Records, place: Spec, look: _Look) -> list[Spec]:
+def _draw_intervals(rows: Records, place: Spec, look: _Look, shape: Spec) -> list[Spec]:
     """Whiskers; a band where there are so many points that whiskers would be a hedge."""
     longest = max(
         (len([row for row in rows if row.get("series", "") == name]) for name in look.names or [""]), default=0
     )
-    if longest <= _FEW:
+    if longest <= _FEW and not shape:
         return _draw_whiskers({**place, "y": {**place["y"], "field": "y"}, **look.stroke}, rows)
     area = {**place, "y": {**place["y"], "field": "low"}, "y2": {"field": "high"}, **look.fill}
-    return [_make_layer("area", area, opacity=0.15)]
+    return [_make_layer("area", area, opacity=0.15, **shape)]
 
 
 def _draw_whiskers(place: Spec, rows: Records, up: str = "y", **style: Any) -> list[Spec]:
@@ -441,7 +449,26 @@ def _span_values(values: Sequence[float], is_log: bool) -> Domain:
         room = (high / low) ** 0.04 if high > low else 1.5
         return low / room, high * room
     room = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
-    return low - room, high + room
+    return _reach_zero((max(low - room, min(low, 0.0)), high + room))
+
+
+def _reach_zero(domain: Domain) -> Domain:
+    """From 0 on, unless what there is lies so far above it that it would stand in a third of the axis or less.
+
+    >>> _reach_zero((1.0, 1.8)), _reach_zero((24.0, 26.0))
+    ((0.0, 1.8), (24.0, 26.0))
+    """
+    low, high = domain
+    return (0.0, high) if 0 < low <= high * 2 / 3 else domain
+
+
+def _mark_break(axis: str, height: int) -> Spec:
+    """The sign that an axis does not begin at 0, at its foot."""
+    path = "M" + "L".join(f"{x},{y}" if axis == "y" else f"{y},{x}" for x, y in _ZIGZAG)
+    place = (0, height - 9) if axis == "y" else (9, height)
+    sign = {"type": "point", "shape": path, "size": 90, "stroke": INK, "strokeWidth": 1.4, "fill": None, "opacity": 1}
+    spots = {name: {"value": value} for name, value in zip("xy", place, strict=True)}
+    return {"mark": sign, "encoding": spots, **_inline([{}])}
 
 
 def _span_ends(rows: Records) -> Domain:

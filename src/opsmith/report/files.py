@@ -12,13 +12,16 @@ from opsmith.report.curves import Figure
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
 from opsmith.report.optimised_figures import list_figures
-from opsmith.report.rendering import render_pdf, render_png, render_svg
+from opsmith.report.rendering import convert_svg, render_pdf, render_png, render_svg
 from opsmith.report.rows import to_csv, write_csv, write_parquet
+from opsmith.report.run_tables import write_json
 from opsmith.report.views import run_view
 from opsmith.store import Store
 from opsmith.store.database import file_name
 
-TEXTS: dict[str, Callable[[Store, Sequence[str]], str]] = {"html": write_document, "md": write_markdown, "csv": to_csv}
+TEXTS: dict[str, Callable[[Store, Sequence[str]], str]] = {
+    "html": write_document, "md": write_markdown, "csv": to_csv, "json": write_json,
+}  # fmt: skip
 PICTURES = ("svg", "png", "pdf")
 FORMATS = (*TEXTS, "parquet", *PICTURES)
 
@@ -61,10 +64,13 @@ def default_path(store: Store, runs: Sequence[str], kind: str) -> Path:
 
 
 def write_picture(store: Store, run: str, task: str, picture: str, where: Path | None = None) -> Path:
-    """The SVG of a run's task; by default beside the reports, under the names of both."""
+    """A run's task, drawn as the file's suffix says; by default an SVG beside the reports, under the names of both."""
     path = where or store.folder / "reports" / f"{file_name(run)}-{file_name(task)}.svg"
+    if path.suffix[1:] not in PICTURES:
+        raise UsageError(f"-o {path}: given {path.suffix or 'no suffix'}; expected a file in .svg, .png or .pdf")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(picture, encoding="utf-8", errors="backslashreplace")
+    text = picture.encode("utf-8", "backslashreplace")
+    path.write_bytes(text if path.suffix == ".svg" else convert_svg(picture, path.suffix[1:]))
     return path
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from opsmith.records import Objective
-from opsmith.report.speed_rows import NOTHING, write_count
-from opsmith.report.tables import list_names, make_table
+from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
+from opsmith.report.speed_rows import write_count
+from opsmith.report.tables import NOTHING, list_names
 from opsmith.results.fronts import REFERENCE, FrontPoint, TaskFront, measure_own_share
 
 _MOST_TASKS = 12  # that a line names
@@ -23,19 +23,21 @@ def print_task_fronts(console: Console, fronts: Sequence[TaskFront]) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def tabulate_fronts(fronts: Sequence[TaskFront]) -> Table:
+def tabulate_fronts(fronts: Sequence[TaskFront]) -> DataTable:
     """A row for each task: how many programs, how many of them no other beats, the least of each figure, the volume."""
-    numbers = ("right", "front", *map(head_figure, fronts[0].objectives), "hypervolume")
-    table = make_table("task", *numbers, right=numbers, least=("right", "front"))
-    for front in fronts:
-        table.add_row(
-            front.task,
-            str(len(front.programs)),
-            str(len(front.front)),
-            *(compare_best(front, objective) for objective in front.objectives),
-            write_share(front.hypervolume if front.front else None),
+    rows = [
+        (
+            Said(front.task, link=("task", front.task)),
+            len(front.programs),
+            len(front.front),
+            *(_compare_best(front, objective) for objective in front.objectives),
+            Said(write_share(front.hypervolume), front.hypervolume) if front.front else None,
         )
-    return table
+        for front in fronts
+    ]
+    columns = {"task": TEXT, "right": COUNT, "front": COUNT}
+    columns |= {head_figure(own): own.unit if own.is_counted else RATIO for own in fronts[0].objectives}
+    return DataTable("", {**columns, "hypervolume": SHARE}, rows, ("right", "front"))
 
 
 def list_totals(fronts: Sequence[TaskFront]) -> list[str]:
@@ -116,12 +118,12 @@ def _write_point(front: TaskFront, point: FrontPoint) -> dict[str, Any]:
     return {"program": point.program, "run": point.run, "sample": point.sample, "figures": figures}
 
 
-def compare_best(front: TaskFront, objective: Objective) -> str:
+def _compare_best(front: TaskFront, objective: Objective) -> Said:
     """The best of a figure in a front, and the own program's."""
     best, place = front.find_best(objective.name), front.objectives.index(objective)
-    words = NOTHING if best is None else write_value(objective, best.figures[place])
-    own = NOTHING if front.own is None else write_value(objective, front.own[place])
-    return f"{words}, {own}"
+    figures = (None if best is None else best.figures[place], None if front.own is None else front.own[place])
+    words = (NOTHING if figure is None else write_value(objective, figure) for figure in figures)
+    return Said(", ".join(words), dict(zip((word_best(objective), "own"), figures, strict=True)))
 
 
 def write_share(share: float | None) -> str:

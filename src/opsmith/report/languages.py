@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-
-from opsmith.records import Outcome, Usage, printable
-from opsmith.report.tables import format_cost, make_table
+from opsmith.records import Outcome, Usage
+from opsmith.report.record import COUNT, TEXT, USD, DataTable, Said
 from opsmith.report.views import RunView, TaskRow
 from opsmith.results.bests import list_best
 from opsmith.results.problems import problem_keys
@@ -173,24 +171,22 @@ def _describe_cell(cell: LanguageCell) -> dict[str, Any]:
     return {"solved": cell.is_solved, **counts, "best": best if cell.is_solved else None}
 
 
-# -- for a terminal
-
-
-def tabulate_languages(table: LanguageTable) -> Table:
+def tabulate_languages(table: LanguageTable) -> DataTable:
     """A row for each language."""
-    numbers = ("runs", "solved", "right", "verdicts", "unjudged", "cost")
-    grid = make_table("language", *numbers, right=numbers, title="languages", least=("runs", "verdicts"))
-    for column in table.columns:
-        grid.add_row(
-            printable(column.target),
-            str(len(column.runs)),
-            f"{column.solved}/{column.problems}",
-            f"{column.right:,}",
-            f"{column.verdicts:,}",
-            describe_unjudged(column),
-            format_cost(column.usage),
+    rows = [
+        (
+            column.target,
+            len(column.runs),
+            Said(f"{column.solved}/{column.problems}", column.solved),
+            column.right,
+            column.verdicts,
+            Said(describe_unjudged(column), column.unjudged),
+            column.usage,
         )
-    return grid
+        for column in table.columns
+    ]
+    numbers = dict.fromkeys(("runs", "solved", "right", "verdicts", "unjudged"), COUNT)
+    return DataTable("languages", {"language": TEXT, **numbers, "cost": USD}, rows, ("runs", "verdicts"))
 
 
 def describe_unjudged(column: LanguageColumn) -> str:

@@ -7,10 +7,11 @@ import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from opsmith.records import Suggestion
-from opsmith.report.speed_rows import NOTHING, write_interval
+from opsmith.records import Suggestion, to_json
+from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
+from opsmith.report.tables import NOTHING
 from opsmith.results.intervals import Estimate
-from opsmith.results.optimisation import ImprovingStep, OptimisedRun, OptimisedTask, PartnerMetrics, read_optimisation
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics, read_optimisation
 from opsmith.results.states import AttemptState
 from opsmith.store import Store
 from opsmith.store.measurements import Profile
@@ -18,47 +19,8 @@ from opsmith.store.rows import FUNCTIONAL, OPTIMISATION
 
 STATES: tuple[AttemptState | None, ...] = (*AttemptState, None)
 UNJUDGED = "unjudged"
+_MOODS = {AttemptState.CORRECT: "good", None: ""}
 _PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@dataclass(frozen=True)
-class StepLine:
-    """A step in words."""
-
-    sample: str
-    round: int
-    number: int
-    state: str
-    is_right: bool
-    suggestion: Suggestion | None
-    ratio: str  # to what it set out from
-    to_start: str
-    reason: str
-    is_kept: bool
-    origin: str | None  # the sample that holds what it set out from; None: the start program
-
-
-@dataclass(frozen=True)
-class GainLine:
-    """A task and what was gained for it, in words."""
-
-    task: str
-    rounds: int
-    attempts: int
-    right: int
-    gain: str
-    claim: str
-    to_partners: tuple[str, ...]  # ratios to the run's other partners
-    spread: str
-
-
-@dataclass(frozen=True)
-class StateLine:
-    """A round and how many of its samples ended in each of STATES."""
-
-    round: int
-    phase: str
-    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -76,49 +38,72 @@ class OptimisedView:
 
     result: OptimisedRun
     headlines: tuple[str, ...]
-    partners: tuple[str, ...]  # but for the start program
-    gains: tuple[GainLine, ...]
-    state_names: tuple[str, ...]
-    states: tuple[StateLine, ...]
+    gains: DataTable
+    states: DataTable
 
 
 def view_optimisation(run: OptimisedRun | None) -> OptimisedView | None:
     """None for a run without such rounds."""
     if run is None:
         return None
-    return OptimisedView(
-        run, tuple(describe_gain(run)), name_partners(run), list_gains(run), name_states(), list_states(run)
-    )
+    return OptimisedView(run, tuple(describe_gain(run)), tabulate_gains(run), tabulate_states(run))
 
 
-def list_steps(task: OptimisedTask) -> tuple[StepLine, ...]:
-    """The timeline of a task, in the order of its samples."""
-    return tuple(map(_word_step, task.steps))
+def tabulate_steps(tasks: Sequence[OptimisedTask], is_of_run: bool = False) -> DataTable:
+    """The timeline: a row for each attempt; `is_of_run`: task after task."""
+    named = {"task": TEXT} if is_of_run else {}
+    columns = {"round": COUNT, "sample": TEXT, "state": TEXT, "ratio": RATIO, "to start": RATIO, "kept": TEXT}
+    rows = [
+        [
+            *([Said(task.task, link=("task", task.task))] if is_of_run else []),
+            step.row.round,
+            Said(step.row.sample[:12], step.row.sample, link=("sample", step.row.sample)),
+            Said(UNJUDGED if step.state is None else step.state.value, mood=_MOODS.get(step.state, "bad")),
+            step.ratio,
+            step.to_start,
+            "kept" if step.is_kept else "",
+            Said(
+                step.row.suggestion.what if step.row.suggestion else NOTHING,
+                to_json(step.row.suggestion),
+                note=f"No ratio: {step.reason}" if step.reason else "",
+            ),
+        ]
+        for task in tasks
+        for step in task.steps
+    ]
+    return DataTable("timeline", {**named, **columns, "suggestion": TEXT}, rows, ("kept", "suggestion", "to start"))
 
 
-def list_gains(run: OptimisedRun) -> tuple[GainLine, ...]:
-    return tuple(_word_gain(task, name_partners(run)) for task in run.tasks)
+def tabulate_gains(run: OptimisedRun) -> DataTable:
+    """A row for each task: what was gained over the start program and over the run's other partners."""
+    partners = [metrics.partner for metrics in run.partners[1:]]
+    ratios = {f"over {name}": RATIO for name in partners}
+    counts = {"rounds": COUNT, "attempts": COUNT, "right": COUNT}
+    rows = [
+        [
+            Said(task.task, link=("task", task.task)),
+            task.gain,
+            _word_claim(task),
+            *map(task.to_partner, partners),
+            len({step.row.round for step in task.steps}),
+            len(task.steps),
+            sum(step.state is AttemptState.CORRECT for step in task.steps),
+            task.spread,
+        ]
+        for task in run.tasks
+    ]
+    columns = {"task": TEXT, "over the start program": RATIO, "claim": TEXT, **ratios, **counts, "spread": SHARE}
+    return DataTable("optimisation", columns, rows, ("spread", "rounds", "attempts", "right"))
 
 
-def name_partners(run: OptimisedRun) -> tuple[str, ...]:
-    """Whom the best programs were measured beside, but for the start program."""
-    return tuple(metrics.partner for metrics in run.partners[1:])
-
-
-def list_states(run: OptimisedRun) -> tuple[StateLine, ...]:
-    """A line for each round of both phases."""
-    return tuple(
-        StateLine(
-            number,
-            FUNCTIONAL if number < run.first else OPTIMISATION,
-            tuple(counts.get(state, 0) for state in STATES),
-        )
+def tabulate_states(run: OptimisedRun) -> DataTable:
+    """A row for each round of both phases: how many of its samples ended in each of STATES."""
+    names = (UNJUDGED if state is None else state.value for state in STATES)
+    rows = [
+        [number, FUNCTIONAL if number < run.first else OPTIMISATION, *(counts.get(state, 0) for state in STATES)]
         for number, counts in sorted(run.states.items())
-    )
-
-
-def name_states() -> tuple[str, ...]:
-    return tuple(UNJUDGED if state is None else state.value for state in STATES)
+    ]
+    return DataTable("states by round", {"round": COUNT, "phase": TEXT, **dict.fromkeys(names, COUNT)}, rows)
 
 
 def describe_gain(run: OptimisedRun) -> Iterator[str]:
@@ -177,37 +162,6 @@ def _view_profile(profile: Profile) -> ProfileView:
     is_text = profile.media.startswith("text/")
     text = profile.body if is_text else "" if picture else f"a profile of {profile.media} that cannot be shown"
     return ProfileView(profile.kind, text, picture)
-
-
-def _word_step(step: ImprovingStep) -> StepLine:
-    row = step.row
-    return StepLine(
-        sample=row.sample,
-        round=row.round,
-        number=row.number,
-        state=UNJUDGED if step.state is None else step.state.value,
-        is_right=step.state is AttemptState.CORRECT,
-        suggestion=row.suggestion,
-        ratio=write_interval(step.ratio),
-        to_start=write_interval(step.to_start),
-        reason=step.reason,
-        is_kept=step.is_kept,
-        origin=step.parent_sample,
-    )
-
-
-def _word_gain(task: OptimisedTask, partners: Sequence[str]) -> GainLine:
-    ratios = (task.to_partner(name) for name in partners)
-    return GainLine(
-        task=task.task,
-        rounds=len({step.row.round for step in task.steps}),
-        attempts=len(task.steps),
-        right=sum(step.state is AttemptState.CORRECT for step in task.steps),
-        gain=write_interval(task.gain),
-        claim=_word_claim(task),
-        to_partners=tuple(NOTHING if ratio is None else f"{ratio:.3f}" for ratio in ratios),
-        spread=NOTHING if task.spread is None else f"{task.spread:.3f}",
-    )
 
 
 def _word_claim(task: OptimisedTask) -> str:

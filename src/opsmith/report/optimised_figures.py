@@ -8,10 +8,11 @@ from typing import Any
 from opsmith.report.curves import Figure, annotate_figures, figures_of
 from opsmith.report.figures import bar_chart, interval_chart, line_chart
 from opsmith.report.front_figures import draw_fronts
-from opsmith.report.optimised import list_states, name_states
+from opsmith.report.optimised import tabulate_states
 from opsmith.report.views import RunView
-from opsmith.results.optimisation import OptimisedRun, OptimisedTask
-from opsmith.store.rows import FUNCTIONAL
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics
+from opsmith.results.speedups import estimate_fast_share
+from opsmith.store.rows import OPTIMISATION
 
 BEFORE, AFTER = "start program", "best program"
 
@@ -62,15 +63,12 @@ def draw_steps(task: OptimisedTask) -> Figure | None:
 
 
 def _draw_states(run: OptimisedRun) -> Figure:
-    lines, names = list_states(run), name_states()
-    occurring = [place for place in range(len(names)) if any(line.counts[place] for line in lines)]
+    table = tabulate_states(run)
+    names, counts = list(table.columns)[2:], [row[2:] for row in table.rows]
+    occurring = [place for place in range(len(names)) if any(row[place] for row in counts)]
     rows = [
-        {
-            "round": f"{line.round}{' opt.' * (line.phase != FUNCTIONAL)}",
-            "state": names[place],
-            "samples": line.counts[place],
-        }
-        for line in lines
+        {"round": f"{number}{' opt.' * (phase == OPTIMISATION)}", "state": names[place], "samples": own[place]}
+        for number, phase, *own in table.rows
         for place in occurring
     ]
     caption = "Samples of each round by the state in which they ended; opt.: rounds that make right programs better."
@@ -81,16 +79,11 @@ def _draw_states(run: OptimisedRun) -> Figure:
 
 
 def _draw_fast_shares(run: OptimisedRun) -> Figure:
-    points = [
-        {"beside": metrics.partner, "p": row.threshold, "share": row.share.value, "low": row.share.low,
-         "high": row.share.high}
-        for metrics in run.partners
-        for row in metrics.fast_shares
-    ]  # fmt: skip
+    points = [point for metrics in run.partners if metrics.fast_shares for point in _list_fast_steps(run, metrics)]
     tasks = run.partners[0].fast_shares[0].share.tasks if points else 0
     caption = f"fast_p: the share of the {tasks} tasks whose best program is right and at least p times as fast as the"
-    caption += " partner; a task without such a program counts as not fast."
-    caption += " Whiskers or bands: 95 %, Wilson's, over the tasks."
+    caption += " partner; a task without such a program counts as not fast. Each step is a task's ratio."
+    caption += " Bands: 95 %, Wilson's, over the tasks."
     spec = line_chart(
         points,
         x="p",
@@ -102,9 +95,21 @@ def _draw_fast_shares(run: OptimisedRun) -> Figure:
         x_title="p, times as fast",
         y_title="share of the tasks",
         log_x=True,
+        is_stepped=True,
         y_domain=(0, 1),
     )
     return Figure("fast_p", "fast_p", caption, spec)
+
+
+def _list_fast_steps(run: OptimisedRun, metrics: PartnerMetrics) -> Iterator[dict[str, Any]]:
+    """The share at every ratio that there is, and just before the first and after the last one."""
+    ratios = [task.to_partner(metrics.partner) for task in run.tasks]
+    lacking = metrics.fast_shares[0].share.tasks - len(ratios)
+    steps = sorted({ratio for ratio in ratios if ratio is not None} or {1.0})
+    for p in (min(steps[0], 1.0) / 1.1, *steps, max(steps[-1], 1.0) * 1.1):
+        share = estimate_fast_share([*ratios, *[None] * lacking], p)
+        if share is not None:
+            yield {"beside": metrics.partner, "p": p, "share": share.value, "low": share.low, "high": share.high}
 
 
 def _draw_gains(run: OptimisedRun) -> Figure:
@@ -124,7 +129,7 @@ def _draw_gains(run: OptimisedRun) -> Figure:
         high="high",
         title="Gain by task",
         x_title="task",
-        y_title="times as good",
+        y_title="gain, times as good as the start program",
         reference=1.0,
     )
     return Figure("gains", "Gain by task", caption, spec)
@@ -144,12 +149,12 @@ def _draw_limits(run: OptimisedRun) -> Figure:
         series="of",
         low="low",
         high="high",
-        title="Share of the limit",
+        title="Share of the limit, in %",
         x_title="task",
-        y_title="% of the limit",
+        y_title="share of the limit, %",
         reference=100.0,
     )
-    return Figure("limit", "Share of the limit", caption, spec)
+    return Figure("limit", "Share of the limit, in %", caption, spec)
 
 
 def _list_shares(task: OptimisedTask) -> Iterator[dict[str, Any]]:

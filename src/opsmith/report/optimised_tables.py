@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from rich.console import Console
-from rich.table import Table
 
 from opsmith.records import printable
 from opsmith.report.differences import find_difference
-from opsmith.report.optimised import (
-    OptimisedView,
-    describe_suggestion,
-    list_steps,
-    view_optimisation,
-)
-from opsmith.report.speed_rows import NOTHING
-from opsmith.report.tables import make_table, print_fact
-from opsmith.results.optimisation import OptimisedTask, find_parent, read_optimisation
+from opsmith.report.optimised import describe_suggestion, tabulate_steps, view_optimisation
+from opsmith.report.tables import print_fact
+from opsmith.results.optimisation import find_parent, read_optimisation
 from opsmith.store import Store
 from opsmith.store.measurements import Profile
 from opsmith.store.queries import SampleDetail
-
-_WORDS = 100  # of a suggestion, in a table
 
 
 def print_optimisation(console: Console, store: Store, run: str, task: str | None = None) -> None:
@@ -31,10 +22,10 @@ def print_optimisation(console: Console, store: Store, run: str, task: str | Non
     if view is None:
         return
     if task is None:
-        console.print(tabulate_states(view), tabulate_gains(view))
+        console.print(view.states, view.gains)
     tasks = [improved for improved in view.result.tasks if task in (None, improved.task)]
     if tasks:
-        console.print(tabulate_steps(tasks))
+        console.print(tabulate_steps(tasks, is_of_run=True))
     if task is None:
         for line in view.headlines:
             print_fact(console, f"gain    {line}")
@@ -44,58 +35,7 @@ def print_gains(console: Console, store: Store, run: str) -> None:
     """What a run's optimisation rounds gained; nothing where it has none."""
     view = view_optimisation(read_optimisation(store, run))
     if view is not None:
-        console.print(tabulate_gains(view))
-
-
-def tabulate_gains(view: OptimisedView) -> Table:
-    """A row for each task."""
-    numbers = ("rounds", "attempts", "right", "over the start program", *(f"over {name}" for name in view.partners))
-    grid = make_table(
-        "task",
-        *numbers,
-        "claim",
-        "spread",
-        right=(*numbers, "spread"),
-        title="optimisation",
-        least=("spread", "rounds", "attempts", "right"),
-    )
-    for row in view.gains:
-        counts = map(str, (row.rounds, row.attempts, row.right))
-        grid.add_row(row.task, *counts, row.gain, *row.to_partners, row.claim, row.spread)
-    return grid
-
-
-def tabulate_states(view: OptimisedView) -> Table:
-    """A row for each round."""
-    grid = make_table("round", "phase", *view.state_names, right=("round", *view.state_names), title="states by round")
-    for row in view.states:
-        grid.add_row(str(row.round), row.phase, *map(str, row.counts))
-    return grid
-
-
-def tabulate_steps(tasks: Iterable[OptimisedTask]) -> Table:
-    """The timeline: a row for each attempt, task after task."""
-    figures = ("round", "ratio", "to start")
-    grid = make_table(
-        "task",
-        "round",
-        "sample",
-        "state",
-        "ratio",
-        "to start",
-        "kept",
-        "suggestion",
-        right=figures,
-        least=("kept", "suggestion", "to start"),
-    )
-    grid.title = "timeline"
-    for task in tasks:
-        for step in list_steps(task):
-            mark = "kept" if step.is_kept else ""
-            words = _shorten_words(describe_suggestion(step.suggestion)) if step.suggestion else NOTHING
-            place = (task.task, str(step.round), step.sample[:12])
-            grid.add_row(*place, step.state, step.ratio, step.to_start, mark, words)
-    return grid
+        console.print(view.gains)
 
 
 def list_improvement(store: Store, run: str, detail: SampleDetail) -> Iterator[str]:
@@ -125,7 +65,3 @@ def _write_profile(profile: Profile) -> str:
     if profile.media.startswith("text/"):
         return profile.body
     return f"a picture ({profile.media}, {len(profile.body) * 3 // 4:,} bytes); `opsmith ui` shows it"
-
-
-def _shorten_words(text: str) -> str:
-    return text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…"

@@ -19,7 +19,10 @@ from markupsafe import Markup
 from opsmith.records import content_hash, printable
 from opsmith.report.attempts import CallView
 from opsmith.report.conversations import is_tool_turn
+from opsmith.report.languages import tabulate_languages
+from opsmith.report.run_tables import list_tables
 from opsmith.report.speed_rows import list_reasons
+from opsmith.report.speeds import tabulate_speeds
 from opsmith.report.tables import format_cost, format_duration, list_names
 from opsmith.report.verdicts import name_fault
 from opsmith.results.intervals import Estimate
@@ -99,6 +102,8 @@ def make_environment(*packages: str) -> Environment:
         "fault": name_fault,
     }
     templates.globals |= {"anchor": anchor_name, "style": read_style, "script": read_script}
+    templates.globals |= {"list_tables": list_tables, "tabulate_speeds": tabulate_speeds}
+    templates.globals |= {"tabulate_languages": tabulate_languages}
     return templates
 
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from opsmith.measuring.objectives import order_objectives
 from opsmith.records import Task
-from opsmith.report.fronts import compare_best, head_figure, list_totals, write_share
+from opsmith.report.fronts import list_totals, tabulate_fronts
+from opsmith.report.record import DataTable
 from opsmith.results.fronts import TaskFront, read_fronts
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
@@ -18,23 +19,11 @@ _find_bundled = lru_cache(maxsize=256)(find_bundled)
 
 
 @dataclass(frozen=True)
-class FrontLine:
-    """A task's front in words."""
-
-    task: str
-    programs: int
-    points: int
-    figures: tuple[str, ...]  # the least, and the own program's
-    hypervolume: str
-
-
-@dataclass(frozen=True)
 class FrontView:
     """The fronts of a run's tasks."""
 
     fronts: tuple[TaskFront, ...]
-    headings: tuple[str, ...]  # of the figures
-    lines: tuple[FrontLine, ...]
+    table: DataTable
     totals: tuple[str, ...]
 
 
@@ -45,17 +34,10 @@ def view_fronts(store: Store, run: str, speeds: Sequence[StoredSpeed]) -> FrontV
         return None
     tasks = sorted((_add_own(task) for task in store.read_tasks(run)), key=lambda task: task.id)
     fronts = tuple(read_fronts(store, [run], tasks, objectives))
-    headings = tuple(map(head_figure, objectives))
-    return FrontView(fronts, headings, tuple(map(_word_front, fronts)), tuple(list_totals(fronts)))
+    return FrontView(fronts, tabulate_fronts(fronts), tuple(list_totals(fronts)))
 
 
 def _add_own(task: Task) -> Task:
     """A stored task has no program; a bundled one's file does."""
     bundled = _find_bundled(task)
     return task if bundled is None else replace(task, impl=bundled.impl)
-
-
-def _word_front(front: TaskFront) -> FrontLine:
-    figures = tuple(compare_best(front, objective) for objective in front.objectives)
-    volume = write_share(front.hypervolume if front.front else None)
-    return FrontLine(front.task, len(front.programs), len(front.front), figures, volume)

@@ -14,13 +14,13 @@ from opsmith.measuring.intervals import Interval, average_ratios
 from opsmith.measuring.objectives import order_objectives
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
 from opsmith.records import TIME, Candidate, Objective
-from opsmith.report.tables import list_names
+from opsmith.report.record import Said
+from opsmith.report.tables import NOTHING, list_names
 from opsmith.results.bests import list_best
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience, SampleDetail
 
-NOTHING = "–"
 _MOST_PLACES = 3  # that a reason names
 _SCALES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
@@ -34,11 +34,7 @@ class SpeedRow:
     shape_set: str
     sizes: str
     grade: str
-    time: str
-    gbytes: str
-    gflops: str
-    share: str
-    ratio: str
+    figures: tuple[Said, ...]  # time of one call, GB/s, GFLOP/s, share of the device's limit, ratio
     claim: str
     reason: str
     build: str  # device, protocol and build in one text
@@ -132,18 +128,19 @@ def word_speed(speed: StoredSpeed) -> SpeedRow:
 
 def word_report(report: SpeedReport, task: str = "", sample: str | None = None) -> SpeedRow:
     """A measurement in words."""
-    measurement, share = report.measurement, report.share
+    measurement, share, time = report.measurement, report.share, report.measurement.time
     return SpeedRow(
         task=task,
         sample=sample,
         shape_set=measurement.shape_set,
         sizes=write_sizes(measurement.sizes),
         grade=measurement.grade.value,
-        time=NOTHING if measurement.time is None else write_time(measurement.time, measurement.objective),
-        gbytes=NOTHING if share is None else write_figure(share.gbytes),
-        gflops=NOTHING if share is None else write_figure(share.gflops),
-        share=write_percent(None if share is None else share.share),
-        ratio=_write_ratio(measurement),
+        figures=(
+            Said(NOTHING if time is None else write_time(time, measurement.objective), time),
+            *(Said(write_figure(rate), rate) for rate in ((share.gbytes, share.gflops) if share else (None, None))),
+            Said(write_percent(share.share if share else None), share.share if share else None),
+            Said(_write_ratio(measurement), measurement.ratio and measurement.ratio.precise),
+        ),
         claim=_write_claim(measurement),
         reason=explain_missing(report),
         build=_describe_build(measurement),

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import html
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from opsmith.records import Outcome, printable
+from opsmith.report.optimised import UNJUDGED
 from opsmith.report.tables import count_noun
 from opsmith.report.task_story import MEANINGS, ShownProgram, TaskStory
 
@@ -50,7 +52,7 @@ class _Panel:
 
 def draw_story(story: TaskStory, width: int = WIDTH) -> str:
     """The whole file. From 700 pixels on the miss stands beside the rest."""
-    split = 3 if width >= _TWO_COLUMNS else 4
+    split = 3 if width >= _TWO_COLUMNS else 5
     inner = (width - 3 * _GAP) / 2 if split == 3 else width - 2 * _GAP
     panels = _make_panels(story, int((inner - 2 * _PAD) / _CHAR))
     title = [_Line(line, "title") for line in _wrap_text(_word_title(story), int((width - 2 * _GAP) / 9.2), "")]
@@ -75,6 +77,7 @@ def _make_panels(story: TaskStory, chars: int) -> list[_Panel]:
         ),
         _describe_solution(story.solution, story.costs, chars),
         _describe_nearest(story, chars),
+        *([_describe_steps(story, chars)] if story.steps else []),
     ]
 
 
@@ -122,6 +125,22 @@ def _describe_nearest(story: TaskStory, chars: int) -> _Panel:
     lines = [*_write_code(program.source, chars), _Line("")]
     lines += [_Line(line, "refused") for text in program.message.splitlines() for line in _wrap_text(text, chars)]
     return _Panel(f"4  The nearest miss, refused at {program.stage}", "head refused", tuple(lines))
+
+
+def _describe_steps(story: TaskStory, chars: int) -> _Panel:
+    """A line for each right attempt with its ratio to the start program; the others are counted by how they ended."""
+    lines, wrong = list[_Line](), Counter[str]()
+    for step in story.steps:
+        if step.to_start is None:
+            wrong[UNJUDGED if step.state is None else step.state.value] += 1
+            continue
+        words = f"round {step.row.round}: {step.to_start}{', kept' * step.is_kept}"
+        words += f": {step.row.suggestion.what}" if step.row.suggestion else ""
+        lines += [_Line(line, "passed" if step.is_kept else "") for line in _wrap_text(words, chars)]
+    counts = ", ".join(f"{count} {state}" for state, count in wrong.items())
+    if counts:
+        lines += [_Line(line, "dim") for line in _wrap_text(f"without a ratio: {counts}", chars, indent="")]
+    return _Panel("5  What rounds tried, times as good as the start", "head", tuple(lines))
 
 
 def _describe_solution(program: ShownProgram | None, costs: Sequence[str], chars: int) -> _Panel:

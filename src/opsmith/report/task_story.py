@@ -11,10 +11,11 @@ import yaml
 
 from opsmith.measuring.objectives import list_objectives
 from opsmith.records import Outcome, Stage, Task
-from opsmith.report.attempts import find_task, read_task_speeds
+from opsmith.report.attempts import find_improvement, find_task, read_task_speeds
 from opsmith.report.closing import not_a_model
 from opsmith.report.verdicts import label_of
 from opsmith.results.bests import find_best
+from opsmith.results.optimisation import ImprovingStep, read_optimisation
 from opsmith.results.refusals import read_refusals
 from opsmith.store import Store
 from opsmith.store.attempts import count_stages
@@ -61,6 +62,7 @@ class TaskStory:
     start: ShownProgram | None  # that rounds made the solution from; None: they made nothing better
     solution: ShownProgram | None  # None: no program is right yet
     costs: tuple[str, ...]  # of the solution, a sentence each
+    steps: tuple[ImprovingStep, ...]  # of rounds that make it better, in their order; (): there were none
     origin: str  # model, seed, and what the model is not
 
     @property
@@ -74,6 +76,7 @@ def tell_story(store: Store, run: str, name: str) -> TaskStory:
     ends = sorted((count_stages(store, run, name) or _count_steps(store, run, name)).items(), key=_order_end)
     best = find_best(store, run, task.digest)
     speeds, _ = read_task_speeds(store, run, name)
+    improved = find_improvement(read_optimisation(store, run), name)
     return TaskStory(
         task=task.id,
         language=task.target,
@@ -83,7 +86,8 @@ def tell_story(store: Store, run: str, name: str) -> TaskStory:
         nearest=_read_nearest(store, run, name),
         start=_read_start(store, run, best) if best is not None else None,
         solution=_read_solution(store, best) if best is not None else None,
-        costs=tuple(f"{speed.time} at {speed.sizes}" for speed in speeds),
+        costs=tuple(f"{speed.figures[0].text} at {speed.sizes}" for speed in speeds),
+        steps=improved.steps if improved is not None else (),
         origin=_name_origin(store.read_info(run)),
     )
 

@@ -16,7 +16,7 @@ from opsmith.report.attempts import (
     sample_view,
     task_view,
 )
-from opsmith.report.optimised import list_steps, view_optimisation
+from opsmith.report.optimised import tabulate_steps, view_optimisation
 from opsmith.report.run_deletion import describe_run_contents, refuse_needed_run
 from opsmith.report.views import TaskRow
 from opsmith.results.bests import find_best
@@ -128,7 +128,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "why": site.read_failures(run).view_failures(task) if _is_small(snapshot) else None,
         "speeds": speeds,
         "picture": picture,
-        "steps": list_steps(improved) if improved is not None else (),
+        "steps": tabulate_steps([improved]) if improved is not None else None,
         "steps_picture": draw_improvement(improved),
     }
 

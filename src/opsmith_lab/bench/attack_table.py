@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
-from opsmith.report.speed_rows import NOTHING
+from opsmith.report.tables import NOTHING
 from opsmith_lab.bench.attacks import CLOCKS, RIGHT, AttackRow
 from opsmith_lab.bench.tables import tabulate_cells, write_cells
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from opsmith.report.speed_rows import NOTHING
+from opsmith.report.tables import NOTHING
 from opsmith_lab.bench.languages import LanguageRow
 from opsmith_lab.bench.tables import tabulate_cells, write_cells
 

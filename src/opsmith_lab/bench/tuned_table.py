@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from rich.table import Table
 
-from opsmith.report.speed_rows import NOTHING, write_interval, write_percent, write_time
-from opsmith.report.tables import count_noun
+from opsmith.report.speed_rows import write_interval, write_percent, write_time
+from opsmith.report.tables import NOTHING, count_noun
 from opsmith_lab.bench.flag_speeds import FLAG_SETS
 from opsmith_lab.bench.tables import group_reasons, name_sizes, tabulate_cells, write_cells
 from opsmith_lab.bench.tuned_speeds import LARGE_GAIN, TunedSpeed, TunedSpeeds

@@ -23,12 +23,11 @@ class Row:
     estimate: MeanEstimate | None  # None: could not be measured
     paper: tuple[tuple[float, Paper], ...] = ()
 
-    @property
-    def ends(self) -> dict[str, float | None]:
-        """The estimate with its interval, as figures take it."""
-        estimate = self.estimate
-        ends = (estimate.value, estimate.low, estimate.high) if estimate is not None else (None, None, None)
-        return dict(zip(("y", "low", "high"), ends, strict=True))
+    def scale_ends(self, size: float = 1) -> dict[str, float | None]:
+        """The estimate with its interval, as figures take it; a share of `size` tasks as their number."""
+        own = self.estimate
+        ends = (own.value, own.low, own.high) if own is not None else (None, None, None)
+        return {axis: None if end is None else end * size for axis, end in zip(("y", "low", "high"), ends, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def map_measures(rows: Iterable[Row], series: str, arm: str) -> dict[str, Row]:
 def list_points(rows: Iterable[Row], measure: str) -> list[Mapping[str, str | float | None]]:
     """The estimates of one measure with their intervals, as a figure by arm and model draws them."""
     own = select_estimates(rows, measure)
-    return [{"arm": row.arm, "model": shorten_model(row.model), **row.ends} for row, _ in own]
+    return [{"arm": row.arm, "model": shorten_model(row.model), **row.scale_ends()} for row, _ in own]
 
 
 def count_solved(estimate: MeanEstimate) -> str:

@@ -37,26 +37,22 @@ def chart_bars(
     title: str,
     x_title: str,
     y_title: str = AXES["pass@n"],
+    in_tasks: bool = False,
 ) -> Chart:
-    """A bar for each row, at `x` and in the colour of `series`; shares from 0 to 1."""
+    """A bar for each row, at `x` and in the colour of `series`; shares from 0 to 1, or numbers of all tasks."""
+    size = len(study.tasks) if in_tasks else 1
+    y_title = f"tasks solved of {size}" if in_tasks else y_title
     charted_rows = list(rows)
-    points = [
-        {
-            "x": x(row),
-            "series": series(row),
-            **row.ends,
-        }
-        for row in charted_rows
-    ]
+    points = [{"x": x(row), "series": series(row), **row.scale_ends(size)} for row in charted_rows]
     marks = [
-        {"x": x(row), "slot": series(row), **mark}
+        {"x": x(row), "slot": series(row), **mark, "y": size * mark["y"]}
         for row in charted_rows
         if row.estimate
         for mark in list_marks(study, row)
     ]
     if len({mark["series"] for mark in marks}) > _MANY_MARKS:  # they would cover each other: the page's table has them
         marks = []
-    options = {"x": "x", "y": "y", "series": "series", "low": "low", "high": "high", "y_domain": [0.0, 1.0]}
+    options = {"x": "x", "y": "y", "series": "series", "low": "low", "high": "high", "y_domain": [0.0, size]}
     width = COLUMNS if len(points) > _MANY_BARS else PAGE
     words = {"title": title, "x_title": x_title, "y_title": y_title, "width": width}
     over = ", ".join(dict.fromkeys(OVER.get(row.measure, OVER_SAMPLES) for row in charted_rows))

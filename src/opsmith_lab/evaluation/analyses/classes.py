@@ -42,12 +42,11 @@ def analyse_classes(study: Study) -> Analysis:
         if ids
     ]
     effects = _tabulate_effects(study)
-    finding = _write_headline(study, rows, members)
     return Analysis(
-        finding,
+        _write_headline(study, rows, members),
         rows,
         (_tabulate_sizes(study, members), _tabulate_rows(rows, members), effects),
-        {"": _draw_figure(study, rows, finding)},
+        {"": _draw_figure(study, rows, _write_headline(study, rows))},
         _list_notes(study, members),
     )
 
@@ -117,15 +116,18 @@ def _tabulate_effects(study: Study) -> Grid:
     return Grid("What the guardian did", ("model", "arm", "effect", "candidates (mean over seeds)"), lines)
 
 
-def _write_headline(study: Study, rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> str:
-    """What each arm solves of the tasks that use a function once, and of those that use one again."""
+def _write_headline(study: Study, rows: list[Row], members: Mapping[str, tuple[str, ...]] | None = None) -> str:
+    """What each arm solves of the tasks that use a function once, and of those that use one again: in tasks where it is
+    told how many there are, else as a share."""
     name = make_namer(study)
     phrases = []
     for half in ("Once", "Reuse"):
         own = [pair for pair in select_estimates(rows, "pass@n") if pair[0].of == half]
-        counts = ", ".join(f"{name(row)} {count_solved(estimate)}" for row, estimate in own)
-        phrases += [f"{half} {counts} of {len(members[half])}"] if own else []
-    return f"tasks solved: {'; '.join(phrases)}" if phrases else "no task is in a class"
+        solved = (count_solved(estimate) if members else f"{estimate.value:.3f}" for _, estimate in own)
+        counts = ", ".join(f"{name(row)} {number}" for (row, _), number in zip(own, solved, strict=True))
+        phrases += [f"{half} {counts}" + (f" of {len(members[half])}" if members else "")] if own else []
+    what = "tasks solved" if members else "pass@n"
+    return f"{what}: {'; '.join(phrases)}" if phrases else "no task is in a class"
 
 
 def _list_notes(study: Study, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from opsmith.report.figure_style import COLUMNS
 from opsmith.results.metrics import mean_of
 from opsmith.results.result import RoundResult
 from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number
-from opsmith_lab.evaluation.bars import AXES
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.measure import MeanEstimate, share_marks
 from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
@@ -111,11 +110,11 @@ def _tabulate_points(run: ObservedRun, points: Sequence[Point]) -> Grid:
 
 
 def _draw_figure(study: Study, series: str, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> Chart:
-    own = [(run, points) for run, points in curves_by_run if run.series == series]
+    own, size = [(run, points) for run, points in curves_by_run if run.series == series], len(study.tasks)
     drawn = [
         {
             "x": point.tokens,
-            "y": point.estimate.value if point.estimate else None,
+            "y": size * point.estimate.value if point.estimate else None,
             "label": point.label if run is own[0][0] else "",  # the labels of several runs would cover each other
             "pareto": point.pareto,
             "series": f"{run.arm.name}, seed {run.seed}",
@@ -124,7 +123,7 @@ def _draw_figure(study: Study, series: str, curves_by_run: Sequence[tuple[Observ
         for point in points
     ]
     options = {"x": "x", "y": "y", "series": "series", "label": "label", "mark": "pareto", "width": COLUMNS}
-    words = {"x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
+    words = {"x_title": "input tokens of one prompt, mean over tasks", "y_title": f"tasks solved of {size}"}
     title = f"{_write_headline(study, own)} (filled: Pareto points)"
     return Chart("lines", drawn, {**options, **words, "title": title, "empty": "no round has ended"})
 

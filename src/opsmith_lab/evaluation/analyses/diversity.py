@@ -21,7 +21,6 @@ from opsmith_lab.evaluation.analysis import (
     Analysis,
     Grid,
     Row,
-    count_solved,
     format_estimate,
     format_paper,
     select_estimates,
@@ -138,5 +137,5 @@ def _write_headline(study: Study, rows: Sequence[Row]) -> str:
     name = make_namer(study)
     overall = select_estimates(rows, "overall diversity")
     diversities = ", ".join(f"{name(row)} {estimate.value:.3f}" for row, estimate in overall)
-    counts = ", ".join(count_solved(estimate) for _, estimate in select_estimates(rows, "pass@n"))
-    return f"overall diversity: {diversities}; tasks solved of {len(study.tasks)}: {counts}"
+    shares = ", ".join(f"{estimate.value:.3f}" for _, estimate in select_estimates(rows, "pass@n"))
+    return f"overall diversity: {diversities}; pass@n: {shares}"

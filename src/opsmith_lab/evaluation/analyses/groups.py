@@ -28,11 +28,8 @@ def analyse_groups(study: Study) -> Analysis:
         for group in study.tasks_by_group
     ]
     grids = [_tabulate_rows(study, rows, name) for name in MEASURES]
-    findings = {name: _write_finding(study, rows, name) for name in MEASURES}
-    figures = {
-        "" if name == "pass@n" else "-pass1": _draw_figure(study, rows, name, findings[name]) for name in MEASURES
-    }
-    return Analysis(findings["pass@n"], rows, grids, figures)
+    figures = {"" if name == "pass@n" else "-pass1": _draw_figure(study, rows, name) for name in MEASURES}
+    return Analysis(_write_finding(study, rows, "pass@n", in_tasks=True), rows, grids, figures)
 
 
 def _tabulate_rows(study: Study, rows: list[Row], name: str) -> Grid:
@@ -53,22 +50,25 @@ def _tabulate_rows(study: Study, rows: list[Row], name: str) -> Grid:
     return Grid(name, ("group", "tasks", "model", "arm", name, "paper"), lines)
 
 
-def _draw_figure(study: Study, rows: list[Row], name: str, finding: str) -> Chart:
+def _draw_figure(study: Study, rows: list[Row], name: str) -> Chart:
     who = make_namer(study) if len(study.arm_names) > 1 else lambda row: shorten_model(row.model)
     own = [row for row in rows if row.measure == name]
+    title = _write_finding(study, rows, name)
     return chart_bars(
-        study, own, x=lambda row: row.of, series=who, title=finding, x_title="group of tasks", y_title=AXES[name]
+        study, own, x=lambda row: row.of, series=who, title=title, x_title="group of tasks", y_title=AXES[name]
     )
 
 
-def _write_finding(study: Study, rows: list[Row], name: str) -> str:
-    """What each arm comes to over all tasks, and the groups in which no arm solves any."""
+def _write_finding(study: Study, rows: list[Row], name: str, in_tasks: bool = False) -> str:
+    """What each arm comes to over all tasks, as a share or in tasks, and the groups in which no arm solves any."""
     who = make_namer(study) if len(study.arm_names) > 1 else lambda row: shorten_model(row.model)
     own = select_estimates(rows, name)
     overall = [(who(row), estimate) for row, estimate in own if row.of == ALL]
+    shares = f"{name} over all tasks: {', '.join(f'{arm} {estimate}' for arm, estimate in overall)}"
     if name == "pass@1":
-        return f"pass@1 over all tasks: {', '.join(f'{arm} {estimate}' for arm, estimate in overall)}"
+        return shares
     solved = {row.of for row, estimate in own if estimate.value > 0}
     unsolved = [group for group in study.tasks_by_group if group not in solved and group != ALL]
     counts = ", ".join(f"{arm} {count_solved(estimate)}" for arm, estimate in overall)
-    return f"tasks solved of {len(study.tasks)}: {counts}" + (f"; none of {', '.join(unsolved)}" if unsolved else "")
+    words = f"tasks solved of {len(study.tasks)}: {counts}" if in_tasks else shares
+    return words + (f"; none of {', '.join(unsolved)}" if unsolved else "")

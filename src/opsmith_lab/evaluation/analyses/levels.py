@@ -14,7 +14,7 @@ from opsmith_lab.evaluation.analysis import (
     map_measures,
     select_estimates,
 )
-from opsmith_lab.evaluation.bars import AXES, OVER, OVER_SAMPLES, make_namer, make_share_row
+from opsmith_lab.evaluation.bars import OVER, OVER_SAMPLES, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.study import ALL, Study
 
@@ -85,15 +85,20 @@ def _write_headline(study: Study, rows: list[Row]) -> str:
 
 
 def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
+    size = len(study.tasks)
     points = [
         {
             "x": _count_necessary(study, row.model, row.arm),
-            **row.ends,
+            **row.scale_ends(size),
             "label": row.arm,
             "series": shorten_model(row.model),
         }
         for row, _ in select_estimates(rows, "pass@n")
     ]
     options = {"x": "x", "y": "y", "low": "low", "high": "high", "series": "series", "label": "label"}
-    words = {"title": finding, "x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
+    words = {
+        "title": finding,
+        "x_title": "input tokens of one prompt, mean over tasks",
+        "y_title": f"tasks solved of {size}",
+    }
     return Chart("lines", points, {**options, **words, "is_joined": False}, (OVER["pass@n"],))

@@ -76,8 +76,8 @@ def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     charted_rows = [row for row in rows if row.measure == "pass@n"]
     arms, models = (lambda row: row.arm), (lambda row: shorten_model(row.model))
     if len(study.series_names) == 1:
-        return chart_bars(study, charted_rows, x=arms, series=models, title=finding, x_title="arm")
-    return chart_bars(study, charted_rows, x=models, series=arms, title=finding, x_title="model")
+        return chart_bars(study, charted_rows, x=arms, series=models, title=finding, x_title="arm", in_tasks=True)
+    return chart_bars(study, charted_rows, x=models, series=arms, title=finding, x_title="model", in_tasks=True)
 
 
 def _write_headline(study: Study, rows: list[Row]) -> str:

@@ -56,15 +56,7 @@ def _tabulate_rows(rows: list[Row]) -> Grid:
 
 def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     name = make_namer(study)
-    points = [
-        {
-            "x": int(row.of),
-            **row.ends,
-            "series": name(row),
-        }
-        for row in rows
-        if row.estimate
-    ]
+    points = [{"x": int(row.of), **row.scale_ends(), "series": name(row)} for row in rows if row.estimate]
     marks = [
         {"x": int(row.of), "y": value, "like": name(row), "series": f"paper: {name(row)}, {shorten_model(paper.model)}"}
         for row in rows

@@ -1,0 +1,125 @@
+"""The tables of a whole run, from its view: what Markdown, pages and `--format json` show of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from opsmith.report.by_model import tabulate_models
+from opsmith.report.conversations import tabulate_tools
+from opsmith.report.record import COUNT, SHARE, TEXT, USD, DataTable, Said, say_value, write_tables
+from opsmith.report.speeds import tabulate_speeds
+from opsmith.report.tables import list_names
+from opsmith.report.views import GroupRow, RunView, TaskRow, run_view
+from opsmith.store import Store
+
+_TOKENS = ("input", "cached", "output")
+
+
+def write_json(store: Store, runs: Sequence[str]) -> str:
+    """The tables of these runs (whole ids) for machines: the unit of each column, values with low, high and n."""
+    views = [run_view(store, run) for run in runs]
+    records = [
+        {"run": view.id, "model": view.model, "is_language_model": view.is_language_model, "target": view.target}
+        | {"seed": view.seed, "finished": view.finished, "tables": write_tables(list_tables(view))}
+        for view in views
+    ]
+    return json.dumps({"runs": records}, indent=1, ensure_ascii=False) + "\n"
+
+
+def list_tables(run: RunView) -> dict[str, DataTable]:
+    """All that the run has, by name."""
+    return dict(_list_tables(run))
+
+
+def _list_tables(run: RunView) -> Iterator[tuple[str, DataTable]]:
+    yield "groups", tabulate_groups(run)
+    yield "rounds", tabulate_rounds(run)
+    yield "pass@k", tabulate_curve(run)
+    yield "tasks", tabulate_tasks(run)
+    if run.speeds:
+        yield "speeds", tabulate_speeds(run.speeds, is_of_run=True)
+    if run.models:
+        yield "models", tabulate_models(run.models)
+    if run.plans:
+        yield "nodes", tabulate_nodes(run)
+    if run.tool_use is not None:
+        yield "tools", tabulate_tools(run.tool_use)
+    if run.optimised is not None:
+        yield from (("gains", run.optimised.gains), ("states", run.optimised.states))
+    if run.fronts is not None:
+        yield "fronts", run.fronts.table
+
+
+def tabulate_groups(run: RunView) -> DataTable:
+    """A row for each group of tasks, then all."""
+    rows = [
+        (row.group, Said(f"{row.solved}/{row.tasks}", row.solved), say_pass_at_1(row), row.pass_at_n, row.n or None)
+        for row in (*run.groups, run.overall)
+    ]
+    columns = {"group": TEXT, "solved": COUNT, "pass@1": SHARE, "pass@n": SHARE, "n": COUNT}
+    return DataTable("by group", columns, rows, has_total=True)
+
+
+def say_pass_at_1(row: GroupRow) -> Said:
+    """With its interval where there is one, and with the samples that nobody could judge."""
+    value = row.value_at_1 if row.pass_at_1 is None else row.pass_at_1
+    return Said(f"{say_value(value, SHARE).text}{row.unjudged_note}", value)
+
+
+def tabulate_rounds(run: RunView) -> DataTable:
+    """What each round set out to do, brought and cost."""
+    rows = [
+        (
+            row.number,
+            f"{len(row.demonstrations)} ({row.level})" if row.demonstrations else "none",
+            Said(f"{row.attempted}" + (f" + {row.nodes} nodes" if row.nodes else ""), row.attempted),
+            Said(
+                f"{row.spent.judged:,}" + (f" of {row.planned:,}" if row.spent.judged < row.planned else ""),
+                row.spent.judged,
+            ),
+            row.spent.right,
+            len(row.solved) if row.ended else Said("…"),
+            row.cumulative,
+            *(getattr(row.spent.usage, f"{name}_tokens") for name in _TOKENS),
+            row.spent.usage,
+            list_names(row.solved),
+        )
+        for row in run.rounds
+    ]
+    tokens = (getattr(run.usage, f"{name}_tokens") for name in _TOKENS)
+    right = sum(row.spent.right for row in run.rounds)
+    blank = Said("")
+    rows.append(("all", "", blank, run.judged, right, blank, run.overall.solved, *tokens, run.usage, ""))
+    counts = ("tasks tried", "samples", "right", "new", "solved so far")
+    columns = {"round": COUNT, "examples shown": TEXT, **dict.fromkeys(counts, COUNT)}
+    columns |= {f"{name} tokens": "tokens" for name in _TOKENS}
+    return DataTable("rounds", {**columns, "cost": USD, "newly solved": TEXT}, rows, has_total=True)
+
+
+def tabulate_curve(run: RunView) -> DataTable:
+    """pass@k of each series of samples."""
+    rows = [(point.series, point.k, point.estimate) for point in run.pass_at_k]
+    return DataTable("pass@k", {"series": TEXT, "k": COUNT, "pass@k": SHARE}, rows)
+
+
+def tabulate_tasks(run: RunView) -> DataTable:
+    """What came of each task. rate: as pass@1 counts it; right and judged: over all rounds and temperatures."""
+    rows = [
+        (Said(row.id, link=("task", row.id)), row.state, *_say_rate(row), row.right, row.judged) for row in run.tasks
+    ]
+    columns = {"task": TEXT, "state": TEXT, "round": COUNT, "rate": SHARE, "right": COUNT, "judged": COUNT}
+    return DataTable("tasks", columns, rows)
+
+
+def _say_rate(row: TaskRow) -> tuple[int | None, float | None]:
+    """The round that solved a task, and its rate; a task that none solved has neither."""
+    return row.round, None if row.round is None else row.rate
+
+
+def tabulate_nodes(run: RunView) -> DataTable:
+    """The tasks that were split, and their nodes."""
+    nodes = [node for tree in run.plans for node in tree.list_all()]
+    rows = [(node.task, node.state, node.right, node.verdicts, len(node.plans)) for node in nodes]
+    columns = {"task or node": TEXT, "state": TEXT, "right": COUNT, "judged": COUNT, "splits": COUNT}
+    return DataTable("plans", columns, rows)
