@@ -40,11 +40,14 @@ def figures_of(runs: Sequence[RunView]) -> list[Figure]:
     return annotate_figures([figure for figure in _list_figures(runs) if figure.spec["data"]["values"]], runs)
 
 
-def annotate_figures(figures: list[Figure], runs: Sequence[RunView]) -> list[Figure]:
-    """The figures, each saying where no language model made what it shows, how much it shows, and the seeds."""
+def annotate_figures(figures: list[Figure], runs: Sequence[RunView], size: str = "") -> list[Figure]:
+    """The figures, each saying where no language model made what it shows, how much it shows, and the seeds.
+
+    `size`: how much, where that is not what the runs hold.
+    """
     samplers = dict.fromkeys(run.model for run in runs if not run.is_language_model)
     mark = f"not a language model: {', '.join(samplers)}" if samplers else ""
-    return [_annotate_figure(figure, mark, describe_size(runs)) for figure in figures]
+    return [_annotate_figure(figure, mark, size or describe_size(runs)) for figure in figures]
 
 
 def describe_size(runs: Sequence[RunView]) -> str:

@@ -227,7 +227,7 @@ def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per 
     names = {"field": field, "x": x, "y": y, "series": series}
     points = _rename_columns(rows, names, lambda row: _is_number(row["x"]) and row["x"] > 0 and row["y"] > 0)
     place = {
-        axis: {"field": axis, "type": "quantitative", "title": words + _LOG, "scale": _ratio_scale(points, axis)}
+        axis: {"field": axis, "type": "quantitative", "title": words, "scale": _ratio_scale(points, axis)}
         | {"axis": {"tickCount": 3, "format": "~g"}}
         for axis, words in (("x", x_title or x), ("y", y_title or y))
     }
@@ -495,15 +495,13 @@ def _dodge_series(rows: Records, domain: Domain, width: float, is_log: bool) -> 
 def _choose_ticks(values: Sequence[float], domain: Domain, width: float, is_log: bool) -> Spec:
     """The values themselves where they are few small numbers with room between them; else nothing is said."""
     distinct = sorted(set(values))
-    if (
-        not 0 < len(distinct) <= _FEW
-        or max(distinct) > 1000
-        or not (is_log or all(value % 1 == 0 for value in distinct))
-    ):
-        return {}
+    if not 0 < len(distinct) <= _FEW or max(distinct) > 1000 or not all(value % 1 == 0 for value in distinct):
+        return {"values": _list_ticks(domain), **_WRITTEN} if is_log and domain[1] < _LARGE else {}
     field = _Field(domain, (0.0, 1.0), (width, 1.0), is_log)
     pixels = [field.find_pixel(value, 0.0)[0] for value in distinct]
     is_roomy = all(end - start >= _TICK for start, end in pairwise(pixels))
+    if not is_roomy and is_log:
+        return {"values": _list_ticks(domain), **_WRITTEN}
     return {"values": distinct, **_WRITTEN} if is_roomy else {}
 
 

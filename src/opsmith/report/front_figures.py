@@ -25,7 +25,7 @@ def draw_fronts(fronts: Sequence[TaskFront]) -> Figure | None:
     if len(drawn[0].names) > 2:
         caption += f" What no other beats counts {' and '.join(word_figure(name) for name in drawn[0].names[2:])} too."
     rows = [row for front in drawn for row in _list_points(front)]
-    title = "Fronts; the task's own program is at 1 on both axes"
+    title = "Fronts: figures as times those of the task's own program (at 1), on log scales"
     spec = grid_chart(rows, field="task", x="x", y="y", series="series", title=title, x_title=first, y_title=second)
     return Figure("fronts", "Fronts", caption, spec)
 

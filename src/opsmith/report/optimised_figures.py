@@ -9,6 +9,7 @@ from opsmith.report.curves import Figure, annotate_figures, figures_of
 from opsmith.report.figures import bar_chart, interval_chart, line_chart
 from opsmith.report.front_figures import draw_fronts
 from opsmith.report.optimised import tabulate_states
+from opsmith.report.tables import count_noun
 from opsmith.report.views import RunView
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics
 from opsmith.results.speedups import estimate_fast_share
@@ -21,7 +22,10 @@ def list_figures(runs: Sequence[RunView]) -> list[Figure]:
     """All figures of a run, or of several in one; those of optimisation and fronts are one run's."""
     figures = figures_of(runs)
     if len(runs) == 1 and runs[0].optimised is not None:
-        figures += annotate_figures(_draw_optimisation(runs[0].optimised.result), runs)
+        tasks = runs[0].optimised.result.tasks
+        attempts = sum(len(task.steps) for task in tasks)
+        size = f"n = {count_noun(len(tasks), 'task')}, {count_noun(attempts, 'attempt')}; seed {runs[0].seed}"
+        figures += annotate_figures(_draw_optimisation(runs[0].optimised.result), runs, size)
     if len(runs) == 1 and runs[0].fronts is not None:
         drawn = draw_fronts(runs[0].fronts.fronts)
         figures += annotate_figures([drawn] if drawn is not None else [], runs)
@@ -81,8 +85,8 @@ def _draw_states(run: OptimisedRun) -> Figure:
 def _draw_fast_shares(run: OptimisedRun) -> Figure:
     points = [point for metrics in run.partners if metrics.fast_shares for point in _list_fast_steps(run, metrics)]
     tasks = run.partners[0].fast_shares[0].share.tasks if points else 0
-    caption = f"fast_p: the share of the {tasks} tasks whose best program is right and at least p times as fast as the"
-    caption += " partner; a task without such a program counts as not fast. Each step is a task's ratio."
+    caption = f"fast_p: the share of {count_noun(tasks, 'task')} whose best program is right and at least p times as"
+    caption += " fast as the partner; a task without such a program counts as not fast. Each step is a task's ratio."
     caption += " Bands: 95 %, Wilson's, over the tasks."
     spec = line_chart(
         points,
@@ -129,7 +133,7 @@ def _draw_gains(run: OptimisedRun) -> Figure:
         high="high",
         title="Gain by task",
         x_title="task",
-        y_title="gain, times as good as the start program",
+        y_title="times as good",
         reference=1.0,
     )
     return Figure("gains", "Gain by task", caption, spec)
