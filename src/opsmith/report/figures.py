@@ -39,6 +39,7 @@ _WRITTEN = {"labelExpr": "format(datum.value, '~g')", "labelOverlap": False}  # 
 _MANY = 30  # so many names: not each is written
 _FEW = 12  # so many points of a series have whiskers; more have a band
 _LOG = ", log scale"
+_IN_ORDER = {"field": "place", "type": "quantitative"}
 _ZIGZAG = [(-0.9, 0.9), (0.9, 0.3), (-0.9, -0.3), (0.9, -0.9)]  # in halves of a sign's size
 _ROUND_NUMBERS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0, 8.0)
 
@@ -69,8 +70,8 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
 
     `mark` names a column that is true for points to be filled, the others being hollow. `paper` are hollow points: x, y
     and `series` (their name), with `like`, the series of ours that they belong to. A point whose x or y is None or not
-    finite is left out; with `log_x` so is one whose x is not positive. `is_stepped`: a value holds from the point
-    before it on. `empty` says why there is no point.
+    finite is left out; with `log_x` so is one whose x is not positive. `is_stepped`: values hold from the point before.
+    `empty` says why there is no point.
     """
     columns = {"x": x, "y": y, "series": series, "low": low, "high": high, "label": label, "mark": mark}
     rows = _rename_columns(points, columns, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
@@ -93,8 +94,7 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     shape = {"interpolate": "step-before"} if is_stepped else {}
     layers = [*_draw_intervals(rows, place, look, shape)] if low is not None and high is not None else []
     if is_joined:
-        order = {"order": {"field": "place", "type": "quantitative"}}
-        line = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.dash, **order}
+        line = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.dash, "order": _IN_ORDER}
         layers.append(_make_layer("line", line, strokeWidth=1.8, **shape))
     dots = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.shape, **look.fill}
     layers.append(_make_layer("point", dots, size=44, opacity=1, strokeWidth=1.5))
@@ -102,8 +102,7 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
         layers.append({**_make_layer("point", dots, size=64, opacity=1, strokeWidth=1.6), **_inline(paper)})
     if label is not None:
         layers += _draw_labels(rows, place, _Field(across, upward, size, log_x), is_joined)
-    broken = [axis for axis, ends in (("x", across), ("y", upward)) if ends[0] > 0 and not (axis == "x" and log_x)]
-    layers += [_mark_break(axis, height) for axis in broken] if rows else []
+    layers += _mark_breaks({"x": 0.0 if log_x else across[0], "y": upward[0]}, height) if rows else []
     return _make_spec(rows, layers, title, width, height, empty)
 
 
@@ -462,13 +461,16 @@ def _reach_zero(domain: Domain) -> Domain:
     return (0.0, high) if 0 < low <= high * 2 / 3 else domain
 
 
-def _mark_break(axis: str, height: int) -> Spec:
-    """The sign that an axis does not begin at 0, at its foot."""
-    path = "M" + "L".join(f"{x},{y}" if axis == "y" else f"{y},{x}" for x, y in _ZIGZAG)
-    place = (0, height - 9) if axis == "y" else (9, height)
-    sign = {"type": "point", "shape": path, "size": 90, "stroke": INK, "strokeWidth": 1.4, "fill": None, "opacity": 1}
-    spots = {name: {"value": value} for name, value in zip("xy", place, strict=True)}
-    return {"mark": sign, "encoding": spots, **_inline([{}])}
+def _mark_breaks(starts: Mapping[str, float], height: int) -> list[Spec]:
+    """A zigzag at the foot of each axis that does not begin at 0."""
+    layers = []
+    for axis in (name for name, start in starts.items() if start > 0):
+        path = "M" + "L".join(f"{x},{y}" if axis == "y" else f"{y},{x}" for x, y in _ZIGZAG)
+        place = {"x": 0, "y": height - 9} if axis == "y" else {"x": 9, "y": height}
+        sign = {"stroke": INK, "strokeWidth": 1.4, "fill": None, "opacity": 1}
+        spots = {name: {"value": value} for name, value in place.items()}
+        layers.append({**_make_layer("point", spots, shape=path, size=90, **sign), **_inline([{}])})
+    return layers
 
 
 def _span_ends(rows: Records) -> Domain:
