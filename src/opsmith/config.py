@@ -57,11 +57,13 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
 def refuse_idle_options(options: Mapping[str, Any], settings: Settings) -> None:
     """Raises UsageError for an option that nothing follows from, as long as another one is not stated."""
     planning, tooling = settings.teamwork.planning, settings.teamwork.tooling
+    has_server = settings.provider.base_url or settings.teamwork.team.servers or settings.optimisation.analyst_url
     for is_idle, names, needed in (
         (planning.plan == "none", ("plan_after", "splits", "depth", "contract_rounds"), "--plan static or --plan llm"),
         (planning.plan != "llm", ("planner",), "--plan llm"),
         (tooling.tools == "none", ("tool_calls", "tool_tokens", "tool_seconds"), "--tools check or --tools all"),
         (settings.method.guardian != "llm", ("guardian_model",), "--guardian llm"),
+        (not has_server, ("price_in", "price_out"), "--base-url or --server (a provider's prices are listed)"),
     ):
         for name in names if is_idle else ():
             if options.get(name) is not None:

@@ -37,6 +37,9 @@ class Provider(_Group):
     batch: bool = False  # hand requests in to the provider's batch API: half the price, hours of waiting
     requests_per_minute: int | None = Field(default=None, ge=1)  # a provider's limit; None: as it answers
     tokens_per_minute: int | None = Field(default=None, ge=1)
+    context_window: int | None = Field(default=None, ge=1)  # tokens; None: as listed. It has a say in the result
+    price_in: float | None = Field(default=None, ge=0, allow_inf_nan=False)  # USD for a million tokens read, and for
+    price_out: float | None = Field(default=None, ge=0, allow_inf_nan=False, validate_default=True)  # those written
 
     @field_validator("request_deadline")
     @classmethod
@@ -44,6 +47,13 @@ class Provider(_Group):
         timeout = info.data.get("request_timeout", 0.0)  # absent: it is wrong itself, which is said
         if not timeout <= value < inf:
             raise ValueError(f"a number of seconds from request_timeout ({timeout:g}) on")
+        return value
+
+    @field_validator("price_out")
+    @classmethod
+    def _belongs_to_price_in(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if (value is None) != (info.data.get("price_in") is None):
+            raise ValueError("USD for a million tokens, with price_in and price_out both stated or neither")
         return value
 
 

@@ -100,10 +100,10 @@ def test_the_plan_is_asked_for_after_the_static_text_in_the_targets_words() -> N
 
 
 def test_a_reply_that_the_limit_of_tokens_cut_has_a_finding_of_its_own_unless_it_holds_a_program() -> None:
-    cut = read_reply(STEP, TASK, "Let me think about").blame_limit("ran out of tokens after 1024")
+    cut = read_reply(STEP, TASK, "Let me think about").blame_limit("ran out of tokens after 1024", "Let me think about")
     verdict = cut.make_refusal()
     assert (verdict.stage.name, verdict.errors[0].where) == ("FORMAT", CUT_SHORT)
     assert "no program; it ran out of tokens after 1024" in verdict.errors[0].given
     whole = read_reply(STEP, TASK, IMPL)
-    assert whole.blame_limit("ran out of tokens") == whole
+    assert whole.blame_limit("ran out of tokens", "") == whole
     assert Message("user", verdict.message).content.count("\n") == 4

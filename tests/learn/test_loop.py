@@ -351,7 +351,10 @@ def test_what_does_not_fit_the_context_window_is_left_out_and_said(store: Store)
     model.context_window = 190
     result, events = run(store, change(max_tokens=10), model)
     assert result.finished
-    assert any(isinstance(event, Warned) and "left out of its prompt" in event.message for event in events)
+    assert any(
+        isinstance(event, Warned) and "left out of prompts to fit 190 tokens, the easiest first" in event.message
+        for event in events
+    )
 
 
 def test_wrong_sets_of_tasks_are_refused(store: Store) -> None:

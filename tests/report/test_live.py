@@ -1,6 +1,7 @@
 """What a run's progress looks like, on a terminal and in a log."""
 
 import io
+import time
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from rich.console import Console
 
 from opsmith.learn.events import RoundEnded, RoundStarted, RunStarted, SampleJudged, Stopping, TaskSolved, Warned
 from opsmith.records import Boundary, Experience, Outcome, Stage, Task, Usage, Verdict
+from opsmith.report import live
 from opsmith.report.live import RunProgress, render_board, watch_run
 from opsmith.store.rows import RoundInfo, SampleKey
 
@@ -96,3 +98,35 @@ def test_the_clock_is_that_of_the_run_and_not_of_the_command() -> None:
     board = RunProgress(began=-1e6)
     board.show_event(EVENTS[0])
     assert board.began >= 0
+
+
+def test_a_log_says_once_a_minute_how_far_the_round_is_also_where_nothing_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live, "EVERY_S", 0.05)
+    text = io.StringIO()
+    with watch_run(Console(file=text, width=100)) as on_event:
+        on_event(EVENTS[0])
+        on_event(EVENTS[1])
+        time.sleep(0.12)
+        on_event(EVENTS[2])
+        time.sleep(0.12)
+        on_event(END)
+        ended = text.getvalue()
+        time.sleep(0.12)
+        assert text.getvalue() == ended
+    lines = [line for line in ended.splitlines() if line.startswith("  round 0: ")]
+    assert lines[0].startswith("  round 0: 0 of 4 samples, 0.")
+    assert lines[0].endswith(" s")
+    assert lines[-1].startswith("  round 0: 1 of 4 samples, 0.")
+    assert lines[-1].endswith(" left")
+
+
+def test_time_left_counts_the_samples_of_this_session_alone() -> None:
+    board = RunProgress()
+    for event in (EVENTS[0], RoundStarted(replace(ROUND, planned=10), 6), EVENTS[2]):
+        board.show_event(event)
+    board.round_began = time.monotonic() - 20.0
+    assert board.describe_pace() == "about 1:00 left"
+    assert "7/10" in shown(board)
+    assert "about 1:00 left" in shown(board)

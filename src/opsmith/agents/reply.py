@@ -17,7 +17,7 @@ from opsmith.agents.fences import list_fenced_blocks
 from opsmith.agents.indentation import strip_indentation
 from opsmith.agents.outline import drop_outline, is_of_outline
 from opsmith.agents.yaml_reply import compile_key_line, list_dropped_lines, read_mapping
-from opsmith.models.answers import strip_thoughts
+from opsmith.models.answers import find_repetition, strip_thoughts
 from opsmith.records import Boundary, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.targets import Target
 from opsmith.targets.faults import charged_to_target
@@ -28,6 +28,12 @@ MAX_CUTS = 8  # places tried as the end of a program that prose follows, and as 
 MAX_PARSED = 2**18  # characters of one reply that the target is asked to parse, over all attempts
 
 CUT_SHORT = "reply: cut by the limit of tokens"  # where it failed: of a verdict that the limit is to blame for
+REPEATED = "reply: repeats itself"  # until the limit of tokens ended it
+MAX_UNIT = 60  # characters that are shown of what it repeats
+_WITHOUT_CIRCLES = (
+    "a reply that ends with its program",
+    "write each line of the program once, then stop; another temperature or model may help, more tokens do not",
+)
 _WITHIN_LIMIT = (
     "a reply that ends before the limit of tokens",
     "answer with the program at once and without prose, or set a larger max_tokens in a settings file",
@@ -49,11 +55,14 @@ class ReadReply:
         """Without the keys of a plan among those that were dropped: it was asked for."""
         return replace(self, dropped=tuple(name for name in self.dropped if not is_of_outline(name)))
 
-    def blame_limit(self, spent: str) -> ReadReply:
-        """Where there is no program, the finding that the limit of tokens cut the reply; `spent`: on what they went, ""
-        where it did not."""
+    def blame_limit(self, spent: str, text: str) -> ReadReply:
+        """Where there is no program in the text, the finding that the limit of tokens cut the reply, or that it went in
+        circles until then; `spent`: on what they went, "" where it did not."""
         if self.source is not None or not spent:
             return self
+        if unit := find_repetition(text):
+            given = f"{self.errors[0].given}; it says {unit[:MAX_UNIT]!r} over and over and {spent}"
+            return replace(self, errors=(Diagnostic("FORMAT", REPEATED, given, *_WITHOUT_CIRCLES),))
         given = f"{self.errors[0].given}; it {spent}"
         return replace(self, errors=(Diagnostic("FORMAT", CUT_SHORT, given, *_WITHIN_LIMIT),))
 

@@ -57,8 +57,8 @@ def add_to(app: CommandApp) -> None:
 @offer_settings(
     "model analyst base_url analyst_url objective beam attempts fixes refine plateau profiles profile_command memory "
     "memory_from example_pair reference instructions sources deny allow temperatures tokens_from max_cost "
-    "max_measured measure target target_options seed concurrency workers candidate_seconds trial_seconds trust_tasks "
-    "pass_env name tools tool_calls tool_tokens tool_seconds reasoning think",
+    "max_measured measure target target_options seed concurrency price_in price_out workers candidate_seconds "
+    "trial_seconds trust_tasks pass_env name tools tool_calls tool_tokens tool_seconds reasoning think",
     measure=LastGrade,
 )
 def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

@@ -120,6 +120,8 @@ SETTINGS: Mapping[str, Any] = {
         str, SPENDING, "RUN", "Spend as many tokens as that run (with --selection none, or optimising)."
     ),
     "max_cost": _option(float, SPENDING, "USD", "US dollars; once they are spent, no request starts."),
+    "price_in": _option(float, SPENDING, "USD", "US dollars of a million tokens read, at a server of your own."),
+    "price_out": _option(float, SPENDING, "USD", "US dollars of a million tokens written, at a server of your own."),
     "max_measured": _option(float, SPENDING, "S", "Seconds of measuring, at most."),
     "tool_tokens": _option(
         int, SPENDING, "N", "Output tokens of a sample with tools, in all its turns; default 16384."
@@ -133,6 +135,9 @@ SETTINGS: Mapping[str, Any] = {
     "request_timeout": _option(float, REQUESTS, "S", "Seconds that one attempt may take; default 300."),
     "request_deadline": _option(
         float, REQUESTS, "S", "Seconds of a request, with all attempts and waits; default 900."
+    ),
+    "context_window": _option(
+        int, REQUESTS, "N", "Tokens that a request and its reply may have together; default: as listed for the model."
     ),
     "batch": _option(
         bool, REQUESTS, None, "Use the provider's batch API: half the price, hours of waiting.", "--batch"

@@ -25,9 +25,10 @@ def add_to(app: CommandApp) -> None:
 @offer_settings(
     "models base_url servers policy guardian_model tasks target target_options samples temperatures levels agents "
     "guardian selection prompt repair from_run budget_from tokens_from seed max_rounds max_cost completions "
-    "concurrency requests_per_minute tokens_per_minute request_timeout request_deadline batch measure executor "
-    "ray_address workers candidate_seconds trial_seconds optimise trust_tasks pass_env name plan planner plan_after "
-    "splits depth contract_rounds tools tool_calls tool_tokens tool_seconds reasoning think translate example"
+    "concurrency requests_per_minute tokens_per_minute request_timeout request_deadline context_window batch "
+    "price_in price_out measure executor ray_address workers candidate_seconds trial_seconds optimise trust_tasks "
+    "pass_env name plan planner plan_after splits depth contract_rounds tools tool_calls tool_tokens tool_seconds "
+    "reasoning think translate example"
 )
 def improve_on_tasks(
     stated: dict[str, Any],

@@ -22,6 +22,7 @@ from opsmith.errors import ProviderError
 from opsmith.learn.session import RunSession
 from opsmith.models import Caching, ChatModel, ExhaustedError, Message, Reply, Request, ToolOffer
 from opsmith.models.answers import describe_missing_answer
+from opsmith.models.limits import WaitingLine
 from opsmith.models.tokens import estimate_tokens
 from opsmith.records import Boundary, Usage
 from opsmith.store import Row
@@ -79,6 +80,7 @@ class Asking:
         self._replies = replies
         self._attempts = attempts
         self._slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max(1, at_once)))  # by proposer
+        self._lines = defaultdict[str, WaitingLine](WaitingLine)  # before them
         self._groups = groups
         self._shared: dict[Group, asyncio.Task[None]] = {}
         self._ahead: dict[tuple[str, str], asyncio.Event] = {}  # by model and task: has the first one its answer?
@@ -143,10 +145,14 @@ class Asking:
         limit, reasoning = settings.method.max_tokens, settings.teamwork.thinking.reasoning
         named = (question.tools, reasoning, question.may_call)
         request = Request(question.messages, len(group), first.temperature, limit, seed, attempt, *named)
-        async with self._slots[first.model]:
+        async with self._lines[first.model].take_turn(request.messages):
+            await self._slots[first.model].acquire()
+        try:
             await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
             started = time.monotonic()
             reply = await self._complete_request(first.model, model, request)
+        finally:
+            self._slots[first.model].release()
         if not question.speaks_of_tools:  # nobody runs what was never offered: it says nothing
             reply = replace(reply, calls=(), raw=())
         seconds = time.monotonic() - started
@@ -221,7 +227,8 @@ def group_samples(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group
 
 
 def split_reply(reply: Reply) -> list[Reply]:
-    """One reply for each text. The first answer has the requests, the input and the cost; output is shared by length.
+    """One reply for each text. The first answer has the requests, the input and the cost; output is shared by length,
+    which each says of itself where there are several.
 
     >>> both = split_reply(Reply(("abc", "a"), Usage(1, 100, 9, 60, 0.5), "m", ("stop", "length")))
     >>> [part.usage.output_tokens for part in both], both[1].usage.cost_usd, both[1].finish
@@ -238,6 +245,7 @@ def split_reply(reply: Reply) -> list[Reply]:
             finish=reply.finish[place : place + 1],
             calls=reply.calls[place : place + 1],
             raw=reply.raw[place : place + 1],
+            shared=len(lengths) if len(lengths) > 1 else 0,
         )
         for place, text in enumerate(reply.texts)
     ]

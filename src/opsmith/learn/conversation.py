@@ -225,16 +225,17 @@ def find_last_program(
 ) -> tuple[ReadReply, str]:
     """The program that counts, and the agent whose turn holds it: that of the last reply, or else the one that a tool
     was last called with, or a draft in the text of an earlier turn. `form`: as `read_reply` has it."""
-    final = read_reply(target, task, conversation.last.text, form=form).blame_limit(conversation.last.cut)
+    last = conversation.last
+    final = read_reply(target, task, last.text, form=form).blame_limit(last.cut, last.text)
     if final.source is not None:
-        return final, conversation.last.agent
+        return final, last.agent
     for turn in reversed(conversation.turns):
         for call in reversed(turn.calls):
             tool = tools.get(call.name)
             source = None if tool is None else read_program(tool, target, task, call.arguments)
             if source is not None:
                 return ReadReply(source), turn.agent
-        draft = read_reply(target, task, turn.text, form=form) if turn is not conversation.last else final
+        draft = read_reply(target, task, turn.text, form=form) if turn is not last else final
         if draft.source is not None:
             return draft, turn.agent
     return final, conversation.last.agent

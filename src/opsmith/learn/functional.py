@@ -42,6 +42,7 @@ from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
     FUNCTIONAL,
     JOIN,
+    PromptFit,
     RoundInfo,
     SampleKey,
     experience_rows,
@@ -49,7 +50,10 @@ from opsmith.store.rows import (
     round_end_row,
     round_row,
 )
+from opsmith.store.spending import measure_estimates
 
+MOST_FACTOR = 4.0  # tokens that a server counts for one of ours: beyond it, it counts something else
+NAMED = 3  # tasks whose prompts are said to lack demonstrations; the store has all
 NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why a run ends
 
 
@@ -167,7 +171,12 @@ class FunctionalPhase:
         attempted = (*names, *joins)
         planned = len(keys) + self.policy.count_samples(plan)
         info = RoundInfo(state.number, step.cycle, step.level, demonstrations, attempted, planned)
-        prompts = {task.id: self._compose_prompt(task, step) for task in sampled}
+        fit = self._read_fit(state.number)
+        prompts = {task.id: self._compose_prompt(task, step, fit) for task in sampled}
+        self._tell_left_out(prompts, fit)
+        if fit is not None:
+            left_out = {name: tuple(each.task.id for each in prompt.left_out) for name, prompt in prompts.items()}
+            info = replace(info, fit=replace(fit, left_out=tuple(pair for pair in left_out.items() if pair[1])))
         prompts |= {name: self._compose_join(node, state.experiences) for name, node in joins.items()}
         texts = [row for prompt in prompts.values() for row in prompt_rows(prompt.messages)[1]]
         session.store.put([round_row(session.run, info), *texts]).result()
@@ -195,16 +204,55 @@ class FunctionalPhase:
         answered, spent = self.session.store.spent_before(self.session.run, state.number)
         return self.budget.samples_left(answered if self.policy.is_sliced else state.planned, answered, spent)
 
-    def _compose_prompt(self, task: Task, step: Selection) -> Prompt:
-        session = self.session
-        settings, window = session.settings, session.models.context_window
+    def _read_fit(self, number: int) -> PromptFit | None:
+        """How the round's prompts are fitted into a context window that is stated: as stored, where it has begun, else
+        by what servers counted in the last round that they counted in. None: no window is stated."""
+        store, run, window = self.session.store, self.session.run, self.session.settings.provider.context_window
+        if window is None:
+            return None
+        begun = next((info for info, _ in store.read_rounds(run) if info.number == number), None)
+        if begun is not None and begun.fit is not None:
+            return replace(begun.fit, left_out=())
+        counted = (measure_estimates(store, run, earlier) for earlier in reversed(range(number)))
+        factor = max(next(filter(None, counted), [1.0]))
+        return PromptFit(window, round(min(max(factor, 1.0), MOST_FACTOR), 4))
+
+    def _tell_left_out(self, prompts: Mapping[str, Prompt], fit: PromptFit | None) -> None:
+        """Which demonstrations did not fit, and which prompts do not even without any."""
+        window = self.session.models.context_window if fit is None else fit.window
+        left_out = [
+            f"{name} ({', '.join(each.task.id for each in prompt.left_out)})"
+            for name, prompt in prompts.items()
+            if prompt.left_out
+        ]
+        if left_out:
+            more = f" and {len(left_out) - NAMED} tasks more" if len(left_out) > NAMED else ""
+            names = ", ".join(left_out[:NAMED])
+            self.session.warn_once(f"left out of prompts to fit {window:,} tokens, the easiest first: {names}{more}")
+        reserve = self._count_reserve()
+        for name, prompt in prompts.items():
+            tokens = math.ceil(prompt.input_tokens * (1.0 if fit is None else fit.factor))
+            if fit is not None and tokens + reserve > fit.window and not prompt.demonstrations_used:
+                self.session.warn_once(
+                    f"task {name}: its prompt of about {tokens:,} tokens and {reserve:,} of replies exceed the context "
+                    f"window of {fit.window:,}; try: a smaller max_tokens, --no-example or a larger window"
+                )
+
+    def _count_reserve(self) -> int:
+        """The tokens of the context window that are kept for replies."""
+        settings = self.session.settings
         # each turn brings errors, or what a tool says, and one more reply
         turns = 2 * settings.method.repair + count_tool_turns(settings.teamwork.tooling)
-        reserve = settings.method.max_tokens * (1 + turns)
-        demonstrations = step.shown_to(task)
+        return settings.method.max_tokens * (1 + turns)
+
+    def _compose_prompt(self, task: Task, step: Selection, fit: PromptFit | None) -> Prompt:
+        session = self.session
+        settings, window, reserve = session.settings, session.models.context_window, self._count_reserve()
+        if fit is not None:
+            window, reserve = int((fit.window - reserve) / fit.factor), 0
         prompt = compose_prompt(
             task,
-            demonstrations,
+            step.shown_to(task),
             session.target,
             window,
             reserve,
@@ -215,9 +263,6 @@ class FunctionalPhase:
         if session.references and task.id not in session.references and task.id in self.tasks:
             where = settings.teamwork.showing.translate
             session.warn_once(f"task {task.id}: {where} has no program for its problem, so that its prompt shows none")
-        if prompt.left_out:
-            names = ", ".join(experience.task.id for experience in prompt.left_out)
-            session.warn_once(f"task {task.id}: left out of its prompt to fit {window} tokens: {names}")
         return prompt
 
     def _compose_join(self, node: PlannedTask, experiences: Sequence[Experience]) -> Prompt:

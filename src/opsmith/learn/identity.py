@@ -34,13 +34,14 @@ from opsmith.tools.table import list_tools, name_offers
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
     *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured", "pass_env"),
-    "name",
+    *("name", "price_in", "price_out"),
 }
 _STATED = {  # part of the name at their default too, as ever; every other setting only where it is changed
     *("tasks", "seed", "model", "base_url", "samples", "temperatures", "levels", "agents", "guardian", "prompt"),
     *("selection", "repair", "max_rounds", "max_tokens", "noise", "from_run", "budget_from", "tokens_from"),
 }
 _KEPT_GROUPS = {(), ("provider",), ("method",), ("spending",), ("place",)}  # stored with a session at their default too
+_OF_FEW = {"target_options", "name", "context_window", "price_in", "price_out"}  # ... but for these
 _OF_OPTIMISATION = {("optimisation",), ("generation",)}
 ORDER = "models by price"  # in `RunInfo.versions`: prices may change while a run is under way
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
@@ -116,7 +117,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     data = {
         name: value
         for name, value in settings.as_flat("json").items()
-        if value != defaults[name] or (PATH_OF[name] in _KEPT_GROUPS and name not in ("target_options", "name"))
+        if value != defaults[name] or (PATH_OF[name] in _KEPT_GROUPS and name not in _OF_FEW)
         if settings.optimisation.optimise or PATH_OF[name] not in _OF_OPTIMISATION
     }
     for name in ("base_url", "analyst_url"):

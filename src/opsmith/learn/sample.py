@@ -158,7 +158,7 @@ class _Sampling:
             messages = repair.request_repair(messages, text, last.verdict, rewritten, explain)
             reply = await self.asking.request_reply(key, in_turn(REPAIR, turn), self.conversing.ask_again(messages))
             text = reply.texts[0]
-            answer = read_reply(self.session.target, task, text, form=self.form).blame_limit(describe_cut(reply))
+            answer = read_reply(self.session.target, task, text, form=self.form).blame_limit(describe_cut(reply), text)
             candidates += await self._judge_answer(key, in_turn(REPAIR, turn), answer, turn)
         return candidates
 

@@ -91,7 +91,8 @@ class RunSession:
     def _explain_missing_price(self, model: ChatModel) -> str:
         if self.known_usd:
             return "what some replies cost is not known, so --max-cost is kept for the others only"
-        return f"model {model.name}: its price is not known, so --max-cost cannot be kept"
+        remedy = "; try: --price-in and --price-out" if self.settings.provider.base_url else ""
+        return f"model {model.name}: its price is not known, so --max-cost cannot be kept{remedy}"
 
     def may_ask(self, proposer: str = "") -> bool:
         """Whether one more request may start, for a sample of that proposer where there are several."""

@@ -81,6 +81,9 @@ class Reply:
     raw: tuple[str, ...] = field(
         default=(), metadata={"left_out": ()}
     )  # of each: what the provider wants back as it came in the next turn, as JSON
+    shared: int = field(
+        default=0, metadata={"left_out": 0}
+    )  # completions of one request, among which its counts were shared out by length; 0: they are this reply's own
 
 
 class ExhaustedError(ProviderError):

@@ -19,6 +19,9 @@ OWN_END = frozenset({"stop", "stop_sequence", "end_turn", "eos", "eos_token"})
 BROKEN_OFF = frozenset({"content_filter", "error", "abort", "cancelled", "insufficient_system_resource"})
 CUT = "length"  # the limit of tokens ended it
 NO_TEXT = "no text"  # how an ending begins that we found ourselves; what stood there instead follows
+REPEATS = 5  # times that a text says the same at its end, at least, to repeat itself
+LEAST_REPEATED = 200  # characters that it takes for that, at least
+TAIL = 4_000  # characters that are looked at: the longest unit is a fifth of them
 MAX_ENDING = 80  # characters of a server's word that are shown
 
 _AGAIN = "start the same command again, which asks anew for what is missing in a round that has not ended"
@@ -47,8 +50,23 @@ def describe_cut(reply: Reply, when: str = "") -> str:
     if reply.finish[:1] != (CUT,):
         return ""
     output, thoughts = reply.usage.output_tokens, reply.usage.reasoning_tokens
-    counts = f" after {output}" + (f", {thoughts} of them thoughts" if thoughts else "") if output else ""
+    about = f"about {output}, its share by length of {reply.shared} completions" if reply.shared else f"{output}"
+    counts = f" after {about}" + (f", {thoughts} of them thoughts" if thoughts else "") if output else ""
     return f"ran out of tokens{when}{counts}"
+
+
+def find_repetition(text: str) -> str:
+    """What the end of a text says over and over, in so many letters as it takes; "": it does not repeat itself.
+
+    >>> find_repetition("return E0; " + "and then E1, " * 20), find_repetition("return E0")
+    ('and then E1,', '')
+    """
+    tail = text.rstrip()[-TAIL:]
+    for period in range(1, len(tail) // REPEATS + 1):
+        length = max(period * REPEATS, LEAST_REPEATED)
+        if length <= len(tail) and tail[-length:-period] == tail[period - length :]:
+            return tail[-period:].strip()
+    return ""
 
 
 def holds_answer(reply: Reply) -> bool:

@@ -99,6 +99,7 @@ class AnthropicModel(ServedModel):
             lambda: self._build_parameters(request, self.channel.learnt),
             self.read_body,
             estimate_request(request, 1, estimate_area),
+            request.messages,
         )
         return fit_reply(replace(request, n=1), reply)
 

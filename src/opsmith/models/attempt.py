@@ -29,7 +29,7 @@ class Sent(Generic[T]):
 class Failure(Exception):
     """One attempt that gave nothing to count, in no provider's terms; `text` holds no key."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what is known of a failure; all of it by name)
         self,
         text: str,
         *,
@@ -40,6 +40,7 @@ class Failure(Exception):
         sent: bool = True,  # False: nobody took the connection
         remedy: str = "",  # what to try, where more is known than the status says; then sending again is no use
         hint: str = "",  # what to try once it is given up
+        is_silent: bool = False,  # the time of an attempt is over; where `sent`, the server may work on it still
     ) -> None:
         super().__init__(text)
         self.text = text
@@ -50,6 +51,7 @@ class Failure(Exception):
         self.sent = sent
         self.remedy = remedy
         self.hint = hint
+        self.is_silent = is_silent
 
     @property
     def is_retryable(self) -> bool:

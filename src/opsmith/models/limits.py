@@ -1,15 +1,19 @@
 """When the next request may start. One gate per model: how many run at once, how fast, and when none may.
 
 The number of requests at once starts at the stated limit, falls on 429 and when replies become slow, and rises again
-(additive increase, multiplicative decrease). `requests_per_minute` and `tokens_per_minute` are kept by token buckets;
-rate-limit headers and `retry-after` close the gate for every request, not only for the one that was refused, for at
-most `LONGEST_S`; a wait of more than `SAID_S` is said on the log.
+(additive increase, multiplicative decrease). At a server of the user's own it starts at 1 (`OwnPace`). Of those who
+wait, one goes next whose prompt begins as that of the last one (`WaitingLine`). `requests_per_minute` and
+`tokens_per_minute` are kept by token buckets; rate-limit headers and `retry-after` close the gate for every request,
+not only for the one that was refused, for at most `LONGEST_S`; a wait of more than `SAID_S` is said on the log.
 
 After `BREAK` identical failures in a row the gate lets one request pass at a time, after growing waits; when `PROBES`
 of these have failed as well, the provider is down and requests fail without being sent, until a new run. So they do
 after a failure with which the server asks for a longer wait than `LONGEST_S`. Only a request that began after the last
 such wait was set tells how the provider is: those under way do not count. Waiting at the gate counts against no
 deadline of a request.
+
+A server of the user's own that has answered nothing yet is given up sooner: after connections refused for `REFUSED_S`,
+or `SILENCES` time-outs of a request that was alone there.
 """
 
 from __future__ import annotations
@@ -20,11 +24,12 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 from math import isfinite
-from statistics import median
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from opsmith.models.attempt import LONGEST_S, Failure, Sent, format_wait, read_server_time
@@ -37,6 +42,8 @@ SLOWER = 2.0  # times the best latency seen: replies queue up at the provider
 WINDOW = 16  # replies whose median latency is compared
 SAID_S = 30.0  # a longer wait is said on the log
 BURST_S = 6.0  # of a per-minute limit that may be used at once
+REFUSED_S = 3.0  # of refused connections, after which a server of the user's own that never answered is not there
+SILENCES = 3  # time-outs of a single request there, after which it is given up
 
 _DATES = 1e9  # seconds: a larger number is no duration but a time since 1970
 log = logging.getLogger("opsmith.models")
@@ -87,6 +94,81 @@ class Bucket:
         self.level = min(self.capacity, self.level - units)
 
 
+@dataclass
+class OwnPace:
+    """How many requests may be under way at a server of the user's own, which may answer one after the other.
+
+    One at first, then one more with each reply while their number times the mean gap between replies is below half the
+    time-out (and below three quarters with the one more): what waits longer than it is worked on there for nobody.
+    """
+
+    name: str  # of the model and its server, for messages
+    timeout_s: float  # of one attempt
+    has_answered: bool = False
+    refused_since: float | None = None
+    silences: int = 0  # since the last reply, of requests that were alone there
+    _replied_at: float = float("-inf")
+    _gaps: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
+
+    def note_reply(self, began: float, now: float, allowed: float) -> float:
+        """The number from now on."""
+        self._gaps.append(now - max(began, self._replied_at))
+        self._replied_at, self.has_answered, self.refused_since, self.silences = now, True, None, 0
+        gap = fmean(self._gaps)
+        if gap <= 0:
+            return allowed + 1
+        return min(allowed + 1, max(1.0, min(self.timeout_s / 2 // gap + 1, 3 * self.timeout_s / 4 // gap)))
+
+    def note_silence(self, began: float, now: float, allowed: float) -> float:
+        """The number after a time-out, for all that are under way."""
+        number = max(1, int(allowed))
+        self._gaps.clear()
+        self._gaps.append((now - began) / number)
+        fewer = max(1, number // 2)
+        demand = f"; {fewer} at once from now on, not {number}" if number > 1 else "; it has one request at a time"
+        log.warning("%s: silent, no answer within %.0f s%s", self.name, now - began, demand)
+        return fewer
+
+    def note_refusal(self, now: float, text: str) -> bool:
+        """Whether nobody is there; the first refused connection is said."""
+        if self.refused_since is None:
+            self.refused_since = now
+            more = "" if self.has_answered else f" for {REFUSED_S:.0f} s"
+            log.warning("%s: %s; tried again%s", self.name, text, more)
+        return not self.has_answered and now - self.refused_since >= REFUSED_S
+
+
+class WaitingLine:
+    """Who goes next of those who wait: the first one whose messages begin as those of the last one did, as long as any
+    do. A server that keeps the beginning of a prompt so reads it once for many."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Sequence[object], asyncio.Event]] = []  # in the order in which they came
+        self._called: asyncio.Event | None = None  # whose turn it is
+        self._last: Sequence[object] = ()
+
+    @contextlib.asynccontextmanager
+    async def take_turn(self, messages: Sequence[object]) -> AsyncIterator[None]:
+        """One at a time; who leaves calls the next one."""
+        turn = messages, asyncio.Event()
+        self._waiting.append(turn)
+        try:
+            self._call_next()
+            await turn[1].wait()
+            yield
+            self._last = messages
+        finally:
+            self._waiting.remove(turn)
+            if self._called is turn[1]:
+                self._called = None
+            self._call_next()
+
+    def _call_next(self) -> None:
+        if self._called is None and self._waiting:
+            _, self._called = max(self._waiting, key=lambda turn: count_common(turn[0], self._last))
+            self._called.set()
+
+
 class Gate:
     """What all requests to one model pass. Belongs to one event loop; `clock` and `sleep` are replaced in tests."""
 
@@ -97,9 +179,12 @@ class Gate:
         tokens_per_minute: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        pace: OwnPace | None = None,
     ) -> None:
+        """`pace`: of a server of the user's own."""
         self.limit = limit
-        self.allowed = float(limit)  # requests at once, now
+        self.allowed = float(limit) if pace is None else 1.0  # requests at once, now
+        self._pace = pace
         self.in_flight = 0
         self._clock, self._sleep = clock, sleep
         self._requests = Bucket(requests_per_minute, clock) if requests_per_minute else None
@@ -112,13 +197,13 @@ class Gate:
         self._probes = 0
         self._probed_at = float("-inf")  # what began before knows nothing of how the provider is now
         self._gone: Failure | None = None  # after it nothing more is sent
-        self._turn = asyncio.Lock()  # first come, first served
+        self._line = WaitingLine()
         self._departure = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def hold_slot(self, tokens: int = 0) -> AsyncIterator[None]:
+    async def hold_slot(self, tokens: int = 0, messages: Sequence[object] = ()) -> AsyncIterator[None]:
         """Room for one request of about `tokens`. Raises DownError when there is no use in sending it."""
-        async with self._turn:
+        async with self._line.take_turn(messages):
             await self._await_admission(tokens)
             self.in_flight += 1
         try:
@@ -166,6 +251,9 @@ class Gate:
         if self._tokens:
             self._tokens.take_units(sent.tokens - tokens)
         self._close_for(read_exhausted(sent.headers))
+        if self._pace is not None:
+            self.allowed = min(float(self.limit), self._pace.note_reply(began, self._clock(), self.allowed))
+            return
         self._latencies.append(self._clock() - began)
         if len(self._latencies) == WINDOW:
             latency = median(self._latencies)
@@ -181,10 +269,25 @@ class Gate:
         if failure.status == 429 or failure.retry_after is not None:
             self._close_for(None if failure.asks_too_long else failure.retry_after)
             self._lower_allowed(began)
+        if self._pace is not None:
+            self._note_absence(self._pace, began, failure)
         if began > self._probed_at:
             self._count_failure(failure)
         if failure.asks_too_long or self._probes > PROBES:
             self._gone = failure
+
+    def _note_absence(self, pace: OwnPace, began: float, failure: Failure) -> None:
+        """A server of the user's own did not answer: it is slow, or not there at all."""
+        now = self._clock()
+        if failure.status is not None:
+            pace.has_answered = True
+        elif not failure.sent:
+            self._close_for(1.0)
+            self._gone = failure if pace.note_refusal(now, failure.text) else self._gone
+        elif failure.is_silent and began > self._lowered_at:
+            pace.silences += self._at_once == 1
+            self.allowed, self._lowered_at = pace.note_silence(began, now, self.allowed), now
+            self._gone = failure if not pace.has_answered and pace.silences >= SILENCES else self._gone
 
     def _count_failure(self, failure: Failure) -> None:
         if failure.status == 429:  # the provider is there: it is waited for, and never called down
@@ -212,6 +315,15 @@ class Gate:
             demand = f"the server asks to wait {format_wait(seconds)}"
             log.warning("%s: no request starts before %.0f s have passed", demand, until - self._clock())
         self._closed_until = max(self._closed_until, until)
+
+
+def count_common(messages: Sequence[object], others: Sequence[object]) -> int:
+    """How many messages two prompts have in common at their beginning.
+
+    >>> count_common("abc", "abd"), count_common("abc", "xbc"), count_common("", "a")
+    (2, 0, 0)
+    """
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(messages, others, strict=False))))
 
 
 def read_exhausted(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:

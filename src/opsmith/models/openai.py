@@ -81,6 +81,7 @@ class OpenAIModel(ServedModel):
             lambda: self.build_body(request),
             self.read_body,
             estimate_request(request, request.n, estimate_tiles),
+            request.messages,
         )
         parameters = self.channel.fit_parameters(self.build_body(request))
         if len(reply.texts) < request.n and "n" in parameters:

@@ -1,21 +1,40 @@
 """What a request costs: USD for the tokens of one reply, by the price list of the package `genai-prices`.
 
 The list ships with the package (an offline copy of that version; a price may hold from a date on, and the day of the
-request counts): nothing is fetched. Unknown stays unknown: a server of the user's own, a model that is not listed, or a
-missing package give None, never 0 and never an error.
+request counts): nothing is fetched. Unknown stays unknown: a server of the user's own of which no price is stated, a
+model that is not listed, or a missing package give None, never 0 and never an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from opsmith.models import ChatModel, Priced
 from opsmith.records import Usage
+from opsmith.settings import Provider
 
 NOMINAL = (3000, 1000)  # tokens read and written, by which prices of models are compared
 PRICE_LIST = "genai-prices"  # the package; each session of a run notes its version
+
+
+class StatedPrice(NamedTuple):
+    """What the user says that tokens cost at a server of his own, in USD for a million."""
+
+    read: float
+    written: float
+
+    def price_tokens(self, read: int, written: int) -> float:
+        """USD of so many tokens, cached ones too."""
+        return (read * self.read + written * self.written) / 1e6
+
+
+def read_stated_price(provider: Provider) -> StatedPrice | None:
+    """That of the settings; None: it is not stated."""
+    if provider.price_in is None or provider.price_out is None:
+        return None
+    return StatedPrice(provider.price_in, provider.price_out)
 
 
 def price_reply(provider: str | None, models: tuple[str, ...], usage: Usage, cache_written: int = 0) -> float | None:

@@ -12,6 +12,7 @@ from opsmith.models.keys import read_key
 from opsmith.models.limits import RateLimits
 from opsmith.models.openai import OpenAIModel
 from opsmith.models.order import Order, check_url
+from opsmith.models.price import read_stated_price
 from opsmith.models.replay import ReplayModel
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import Endpoint
@@ -55,7 +56,8 @@ def _make_endpoint(order: Order) -> Endpoint:
             f"try: export {server.variable}=..., or --base-url for a server of your own, or --model embedded"
         )
     prices = None if own else server.prices
-    return Endpoint(provider.model, order.model, url, key or NO_KEY, prices, _make_limits(provider))
+    stated = read_stated_price(provider) if own else None
+    return Endpoint(provider.model, order.model, url, key or NO_KEY, prices, _make_limits(provider), stated)
 
 
 def _make_limits(provider: Provider) -> RateLimits:

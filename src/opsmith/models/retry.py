@@ -13,7 +13,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -55,17 +55,19 @@ class Retry:
         gate: Gate | None = None,
         tokens: int = 0,
         look_at: str = "",
+        messages: Sequence[object] = (),
     ) -> T:
         """What `send(seconds)` brings; `where` opens every message. Raises ProviderError when it is given up.
 
-        `tokens`: about how many an attempt will use. `look_at`: where a person sees whether it was done; with it,
-        nothing is sent again that may have been done. Time spent at the gate counts against no deadline.
+        `tokens`: about how many an attempt will use; `messages`: of its prompt. `look_at`: where a person sees whether
+        it was done; with it, nothing is sent again that may have been done. Time spent at the gate counts against no
+        deadline.
         """
         gate = gate or Gate(1, clock=self.clock, sleep=self.sleep)
         remaining = self.deadline_s
         for attempt in range(1, self.attempts + 1):
             try:
-                async with gate.hold_slot(tokens):
+                async with gate.hold_slot(tokens, messages):
                     began = self.clock()
                     result = await self._attempt_once(send, min(self.timeout_s, remaining))
                     gate.note_result(began, tokens, result)
@@ -90,15 +92,21 @@ class Retry:
             async with asyncio.timeout(seconds):
                 return await send(seconds)
         except TimeoutError:
-            return Failure(f"no answer within {seconds:.0f} s")
+            return _make_silence(seconds)
         except Failure as failure:
-            return failure
+            return _make_silence(seconds) if failure.is_silent else failure
 
     def wait_s(self, failure: Failure, attempt: int) -> float:
         """Seconds to wait after the failed `attempt`, which counts from 1."""
         if failure.retry_after is not None:
             return failure.retry_after + self.jitter() * self.base_s
         return self.jitter() * min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
+
+
+def _make_silence(seconds: float) -> Failure:
+    hint = "a longer --request-timeout, a smaller max_tokens in a settings file or a lower --concurrency"
+    text = f"silence: no answer within {seconds:.0f} s"
+    return Failure(text, is_silent=True, hint=f"{hint}; then start the same command again")
 
 
 def make_provider_error(where: str, failure: Failure, attempts: int) -> ProviderError:

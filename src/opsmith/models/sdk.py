@@ -13,15 +13,15 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from opsmith.errors import UsageError
-from opsmith.models import Reply, Request, ToolCall
+from opsmith.models import Message, Reply, Request, ToolCall
 from opsmith.models.answers import NO_TEXT, OWN_END
 from opsmith.models.attempt import Failure, Sent, read_retry_after
 from opsmith.models.bodies import read_bounded
 from opsmith.models.keys import blot_secrets, make_blotter, redact_secrets
-from opsmith.models.limits import Gate, RateLimits
+from opsmith.models.limits import Gate, OwnPace, RateLimits
 from opsmith.models.parts import holds_pictures, read_word, replace_surrogates
 from opsmith.models.pictures import Picture
-from opsmith.models.price import estimate_token_price, price_reply
+from opsmith.models.price import NOMINAL, StatedPrice, estimate_token_price, price_reply
 from opsmith.models.refusals import Lesson, Refusals
 from opsmith.models.retry import Retry, log
 from opsmith.models.textual_tools import read_textual
@@ -47,6 +47,7 @@ class Endpoint:
     key: str = field(repr=False)
     provider: str | None  # whose price list holds; None: a server of the user's own
     limits: RateLimits = field(default_factory=RateLimits)
+    price: StatedPrice | None = None  # of a server of the user's own; None: not stated
 
     @property
     def location(self) -> str:
@@ -77,12 +78,14 @@ class Connection:
         lessons: Sequence[Lesson] = (),
     ) -> None:
         self._endpoint = endpoint
-        self._gate = Gate(*endpoint.limits, clock=retry.clock, sleep=retry.sleep)
+        pace = OwnPace(endpoint.location, retry.timeout_s) if endpoint.provider is None else None
+        self._gate = Gate(*endpoint.limits, clock=retry.clock, sleep=retry.sleep, pace=pace)
         self._instead = instead
         self._refusals = Refusals(endpoint.name, instead, lessons)
         self._said: set[str] = set()
         self._retry = retry
         self._status_error: type[Exception] = sdk.APIStatusError
+        self._silence: type[Exception] = sdk.APITimeoutError
         # ValueError: a body that is no reply; RecursionError: one nested beyond reason
         aiohttp = import_module("aiohttp")
         self._unreached: type[Exception] = aiohttp.ClientConnectorError
@@ -94,10 +97,11 @@ class Connection:
         build: Callable[[], Mapping[str, Any]],
         read: Callable[[Any], Reply],
         tokens: int = 0,
+        messages: Sequence[Message] = (),
     ) -> Reply:
         """`read` of the JSON that `create(parameters, timeout)` brings; `tokens`: about what it will use.
 
-        `build` makes the parameters, by what has been learnt so far.
+        `messages`: of its prompt. `build` makes the parameters, by what has been learnt so far.
 
         Raises ProviderError.
         """
@@ -123,7 +127,7 @@ class Connection:
                 if ahead:
                     self._refusals.release_others()
 
-        return await self._retry.send_patiently(self._endpoint.location, send, self._gate, tokens)
+        return await self._retry.send_patiently(self._endpoint.location, send, self._gate, tokens, messages=messages)
 
     async def call_server(
         self,
@@ -192,7 +196,9 @@ class Connection:
             return self._read_refusal(error)
         except self._faults as error:
             sent = not any(isinstance(cause, self._unreached) for cause in _list_causes(error))
-            return Failure(self._clean_text(_describe_cause(error)), sent=sent)
+            return Failure(
+                self._clean_text(_describe_cause(error)), sent=sent, is_silent=sent and isinstance(error, self._silence)
+            )
 
     def _read_refusal(self, error: Any) -> Failure:
         """A 4xx or 5xx of either SDK."""
@@ -256,6 +262,9 @@ class ServedModel:
 
     @property
     def token_price(self) -> float | None:
+        stated = self._endpoint.price
+        if stated is not None:
+            return stated.price_tokens(*NOMINAL) / sum(NOMINAL)
         return estimate_token_price(self._endpoint.provider, self._endpoint.model)
 
     async def close(self) -> None:
@@ -263,6 +272,8 @@ class ServedModel:
 
     def price_usage(self, usage: Usage, model: str, cache_written: int = 0) -> Usage:
         """The usage with its cost; `model`: as the server named it."""
+        if self._endpoint.price is not None:
+            return replace(usage, cost_usd=self._endpoint.price.price_tokens(usage.input_tokens, usage.output_tokens))
         cost = price_reply(self._endpoint.provider, (model, self._endpoint.model), usage, cache_written)
         return replace(usage, cost_usd=cost)
 

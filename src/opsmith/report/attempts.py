@@ -70,6 +70,7 @@ class CallView:
     pictures: tuple[str, ...]  # of the prompt, as `data:` addresses
     examples: tuple[ShownExample, ...]  # the demonstrations that it shows
     goes_on: bool  # with a conversation, after tools: what it holds stands in the sample's turns
+    shared: int = 0  # completions of one request, among which `usage` was shared out; 0: it is this reply's own
 
 
 @dataclass(frozen=True)
@@ -424,7 +425,7 @@ def _view_calls(detail: SampleDetail, reader: ExampleReader) -> Iterable[CallVie
         facts = (call.reply.model, call.reply.usage, call.seed, call.max_tokens, pictures)
         goes_on, prompt = is_tool_turn(call.agent), "\n".join(text for _, text in messages)
         examples = () if goes_on else tuple(reader.list_shown(detail.row.round, prompt))
-        yield CallView(call.agent, name, messages, replies, *facts, examples, goes_on)
+        yield CallView(call.agent, name, messages, replies, *facts, examples, goes_on, call.reply.shared)
 
 
 def drawing_of(task: Task, source: str) -> str | None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from opsmith.records import printable
-from opsmith.report.tables import format_cost, format_duration, make_table, print_fact
+from opsmith.report.tables import count_noun, format_cost, format_duration, make_table, print_fact
 from opsmith.results.metrics import GroupScore
 from opsmith.results.result import RunResult, TaskResult
 from opsmith.store.queries import KeptExperience
@@ -18,6 +18,7 @@ NO_MODEL = "the search enumerates programs of the target language; no model is a
 
 
 MORE_TOKENS = "try a larger max_tokens in a settings file"
+LESS_OF_IT = "try another temperature or model; more tokens bring more of it"
 
 
 def not_a_model(name: str) -> str:
@@ -69,6 +70,8 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     if result.cut_short:
         samples = sum(task.samples for task in result.per_task.values())
         yield f"cut     {result.cut_short:,} of {samples:,} samples ran out of tokens before a program: {MORE_TOKENS}"
+    if result.repeated:
+        yield f"repeats {count_noun(result.repeated, 'sample')} said the same over and over: {LESS_OF_IT}"
     copied = [task.task for task in result.per_task.values() if task.contaminated]
     if copied:
         yield f"warning: equal to an example of their own prompt: {printable(', '.join(copied))}"

@@ -9,7 +9,7 @@ from rich.table import Table
 from opsmith.records import printable
 from opsmith.report.by_target import ProblemRow, describe_task, have_several_targets, name_columns
 from opsmith.report.paired import Comparison
-from opsmith.report.tables import format_cost, format_duration, list_names, make_table
+from opsmith.report.tables import format_cost, format_duration, list_names, make_table, shorten_end
 from opsmith.report.views import RunView
 from opsmith.results.intervals import Estimate
 
@@ -23,7 +23,7 @@ RUN_FIGURES: dict[str, Callable[[RunView], str]] = {
     "output tokens": lambda run: f"{run.usage.output_tokens:,}",
     "cost": lambda run: format_cost(run.usage),
     "time": lambda run: format_duration(run.seconds),
-    "ended": lambda run: run.end + ("" if run.finished else " (not finished)"),
+    "ended": lambda run: shorten_end(run.end) + ("" if run.finished else " (not finished)"),
 }
 
 

@@ -2,11 +2,14 @@
 
 with watch_run(console) as on_event:
     improve(tasks, model, settings, on_event=on_event)
+
+Where there is no terminal, a line a minute says how far a round is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,6 +28,7 @@ from opsmith.store.plans import StoredPlan
 from opsmith.store.rows import OPTIMISATION, RoundInfo
 
 _ALL_LINES = 99  # of the tasks of a group
+EVERY_S = 60.0  # between two lines of how far a round is, in a log
 
 
 @dataclass
@@ -48,6 +52,8 @@ class RunProgress:
     examples: str = ""  # the demonstrations of the round, in words
     planned: int = 0  # samples of the round
     answered: int = 0
+    answered_before: int = 0  # of them, in earlier sessions
+    round_began: float | None = None  # None: no round is under way
     nodes: int = 0  # children of plans that have their program
     spent: Usage = field(default_factory=Usage)
     began: float = field(default_factory=time.monotonic)
@@ -72,9 +78,16 @@ class RunProgress:
                 state = self.tasks[event.experience.task.id]
                 state.solved_in, state.rate = event.experience.round, event.experience.success_rate
             case events.RoundEnded():
-                self.spent = event.spent
+                self.spent, self.round_began = event.spent, None
             case events.NodeSolved():
                 self.nodes += 1
+
+    def describe_pace(self) -> str:
+        """How long the round goes on at the pace that it had so far; "" where nobody can tell."""
+        fresh, ahead = self.answered - self.answered_before, self.planned - self.answered
+        if self.round_began is None or fresh <= 0 or ahead <= 0:
+            return ""
+        return f"about {format_duration((time.monotonic() - self.round_began) / fresh * ahead)} left"
 
     def count_attempted(self, info: RoundInfo) -> str:
         """`3 tasks`, `2 tasks and 4 nodes`."""
@@ -86,6 +99,7 @@ class RunProgress:
     def _start_round(self, event: events.RoundStarted) -> None:
         info = event.round
         self.round, self.planned, self.answered = info.number, info.planned, event.judged_before
+        self.answered_before, self.round_began = event.judged_before, time.monotonic()
         self.examples = describe_round(info)
         for task in self.tasks.keys() & set(info.attempted):
             self.tasks[task].right = self.tasks[task].judged = 0
@@ -104,7 +118,8 @@ def watch_run(console: Console) -> Iterator[events.OnEvent]:
     """A function to be told of events. The display lives as long as the context."""
     board = RunProgress()
     if not console.is_terminal:
-        yield lambda event: _print_line(console, board, event)
+        with _print_regularly(console, board):
+            yield lambda event: _print_line(console, board, event)
         return
     with Live(
         console=console, refresh_per_second=4, get_renderable=lambda: render_board(board), transient=True
@@ -116,6 +131,28 @@ def watch_run(console: Console) -> Iterator[events.OnEvent]:
                 live.console.print(format_event(board, event), markup=False, highlight=False)
 
         yield tell
+
+
+@contextlib.contextmanager
+def _print_regularly(console: Console, board: RunProgress) -> Iterator[None]:
+    """While inside, a line a minute of how far the round is, also where nothing happens at all."""
+    end = threading.Event()
+
+    def keep_printing() -> None:
+        while not end.wait(EVERY_S):
+            if board.round_began is not None and board.answered < board.planned:
+                clock = format_duration(time.monotonic() - board.round_began)
+                text = f"  round {board.round}: {board.answered:,} of {count_noun(board.planned, 'sample')}, {clock}"
+                pace = board.describe_pace()
+                console.print(f"{text}, {pace}" if pace else text, markup=False, highlight=False, soft_wrap=True)
+
+    thread = threading.Thread(target=keep_printing, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
 
 
 def _print_line(console: Console, board: RunProgress, event: events.Event) -> None:
@@ -210,9 +247,10 @@ def render_board(board: RunProgress) -> RenderableType:
     clock = format_duration(time.monotonic() - board.began)
     head = f"run {board.run}  {board.model}  {tokens:,} tokens  {format_cost(board.spent)}  {clock}"
     bars = Table.grid(padding=(0, 1))
+    notes = ", ".join(filter(None, (board.examples, board.describe_pace())))
     for name, count, of, note in (
         ("solved", board.solved, len(board.tasks), ""),
-        (f"round {max(board.round, 0)}", board.answered, board.planned, board.examples),
+        (f"round {max(board.round, 0)}", board.answered, board.planned, notes),
     ):
         bars.add_row(name, ProgressBar(of or 1, count, width=40), f"{count}/{of}", note)
     return Group(Text(printable(head)), bars, _tasks_table(board))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
     from opsmith.store.queries import RunSummary
 
 DESCRIPTION = 6  # lines of a cell that describes something
-_NOTE = 60  # characters of a note in a list of runs
+_NOTE = 60  # characters of a note, or of a reason, in a list of runs
 NOTHING = "–"  # in place of a figure that there is not
 _IS_SET = {True: "set", False: "not set"}
 
@@ -103,7 +103,7 @@ def runs_table(
             *([names.get(run.info.id, "")] if names else []),
             run.info.id,
             format_date(run.started),
-            " ".join((run.end or "runs, or was killed").split()),
+            shorten_end(run.end or "runs, or was killed"),
             f"{run.solved}/{run.tasks}" if run.tasks else "–",
             format_cost(run.usage),
             format_duration(run.seconds),
@@ -114,6 +114,16 @@ def runs_table(
             *(cells.get(run.info.id, "") for cells in columns.values()),
         )
     return rows
+
+
+def shorten_end(end: str) -> str:
+    """Why a run ended, as a cell of a table has it: an error's beginning.
+
+    >>> shorten_end("max rounds"), len(shorten_end("ProviderError: " + "words " * 60))
+    ('max rounds', 60)
+    """
+    line = " ".join(end.split())
+    return line if len(line) <= _NOTE else f"{line[: _NOTE - 2]} …"
 
 
 def _name_remarks(remarks: Mapping[str, Remarks], runs: Set[str]) -> tuple[dict[str, str], dict[str, str]]:

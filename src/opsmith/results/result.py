@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opsmith.agents.guardian import Effect
-from opsmith.agents.reply import CUT_SHORT
+from opsmith.agents.reply import CUT_SHORT, REPEATED
 from opsmith.records import Experience, Task, Usage, to_json
 from opsmith.results.counting import group_of
 from opsmith.results.metrics import (
@@ -47,6 +47,9 @@ class TaskResult:
     contaminated: bool  # the solution equals an example of its own prompt
     cut_short: int = field(default=0, metadata={"left_out": 0})  # samples that ran out of tokens before a program
     unjudged: int = field(default=0, metadata={"left_out": 0})  # samples without a verdict, whoever is charged
+    repeated: int = field(
+        default=0, metadata={"left_out": 0}
+    )  # samples that went in circles until their limit of tokens
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,11 @@ class RunResult:
         return sum(task.cut_short for task in self.per_task.values())
 
     @property
+    def repeated(self) -> int:
+        """Samples whose reply said the same over and over, until the limit of tokens cut it; they count as refused."""
+        return sum(task.repeated for task in self.per_task.values())
+
+    @property
     def unjudged(self) -> int:
         """Samples without a verdict, which count nowhere else."""
         return sum(task.unjudged for task in self.per_task.values())
@@ -111,6 +119,7 @@ class RunResult:
             "usage": to_json(self.usage),
             "wall_s": self.wall_s,
             **({"cut_short": self.cut_short} if self.cut_short else {}),
+            **({"repeated": self.repeated} if self.repeated else {}),
             **({"unjudged": self.unjudged} if self.unjudged else {}),
         }
 
@@ -126,9 +135,10 @@ def result_of(store: Store, run: str) -> RunResult:
     failed = list_failed_samples(store, run, list_functional_rounds(store, run))
     unjudged = Counter(sample.task for sample in failed)
     # no other has a limit of tokens to run into
-    cut = store.count_blamed(run, CUT_SHORT) if summary.info.is_language_model else {}
+    blamed = [store.count_blamed(run, where) for where in (CUT_SHORT, REPEATED) if summary.info.is_language_model]
+    cut, repeated = blamed or (Counter[str](), Counter[str]())
     per_task = {
-        name: replace(row, unjudged=unjudged[name], cut_short=cut.get(name, 0))
+        name: replace(row, unjudged=unjudged[name], cut_short=cut[name], repeated=repeated[name])
         for name, row in _per_task(store, run, tasks, earned).items()
     }
     rates = {name: row.success_rate for name, row in per_task.items()}

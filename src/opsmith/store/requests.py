@@ -126,7 +126,8 @@ def read_reply(row: Row[Any]) -> Reply:
     """A row of `reply` as what the model said."""
     usage = _read_usage(row, row.cost_usd)
     calls, raw = read_calls(row.calls)
-    return Reply(tuple(json.loads(row.texts)), usage, row.model, tuple(json.loads(row.finish)), calls=calls, raw=raw)
+    texts, finish = tuple(json.loads(row.texts)), tuple(json.loads(row.finish))
+    return Reply(texts, usage, row.model, finish, calls=calls, raw=raw, shared=row.shared or 0)
 
 
 def _read_usage(row: Row[Any], cost_usd: float | None) -> Usage:

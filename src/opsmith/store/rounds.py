@@ -12,7 +12,7 @@ from opsmith.records import Outcome
 from opsmith.store import schema
 from opsmith.store.reading import Reading
 from opsmith.store.requests import is_proposed
-from opsmith.store.rows import FUNCTIONAL, RoundInfo
+from opsmith.store.rows import FUNCTIONAL, PromptFit, RoundInfo
 from opsmith.store.schema import failure, request, text, verdict
 
 
@@ -103,7 +103,17 @@ class RoundQueries(Reading):
 def _round_info(row: Row[Any]) -> RoundInfo:
     demonstrations = tuple((task, source) for task, source in json.loads(row.demonstrations))
     attempted, phase = _read_names(row.attempted) or (), row.phase or FUNCTIONAL
-    return RoundInfo(row.number, row.cycle, row.level, demonstrations, attempted, row.planned, phase)
+    return RoundInfo(
+        row.number, row.cycle, row.level, demonstrations, attempted, row.planned, phase, _read_fit(row.fit)
+    )
+
+
+def _read_fit(text_of_fit: str | None) -> PromptFit | None:
+    if text_of_fit is None:
+        return None
+    stored = json.loads(text_of_fit)
+    left_out = tuple((task, tuple(names)) for task, names in stored["left_out"])
+    return PromptFit(stored["window"], stored["factor"], left_out)
 
 
 def _read_names(text_of_list: str | None) -> tuple[str, ...] | None:

@@ -102,6 +102,15 @@ class RunInfo:
 
 
 @dataclass(frozen=True)
+class PromptFit:
+    """How the prompts of a round were fitted into the context window that the settings state."""
+
+    window: int  # tokens
+    factor: float  # tokens that the server counts, for one that we estimate
+    left_out: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (task, tasks of its demonstrations that did not fit)
+
+
+@dataclass(frozen=True)
 class RoundInfo:
     """What a round sets out to do."""
 
@@ -112,6 +121,7 @@ class RoundInfo:
     attempted: tuple[str, ...]
     planned: int  # samples
     phase: Phase = FUNCTIONAL
+    fit: PromptFit | None = None  # None: no window was stated
 
 
 @dataclass(frozen=True)
@@ -226,7 +236,8 @@ def round_row(run: str, info: RoundInfo) -> Row:
     lists = {"demonstrations": dumps(info.demonstrations), "attempted": dumps(info.attempted)}
     place = {"run": run, "number": info.number, "cycle": info.cycle, "level": info.level}
     phase = None if info.phase == FUNCTIONAL else info.phase
-    return schema.round_, {**place, **lists, "planned": info.planned, "phase": phase, "at": time.time()}
+    fit = None if info.fit is None else dumps(info.fit)
+    return schema.round_, {**place, **lists, "planned": info.planned, "phase": phase, "fit": fit, "at": time.time()}
 
 
 def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
@@ -296,7 +307,7 @@ def reply_rows(
     calls = dumps({"calls": reply.calls, "raw": reply.raw}) if has_calls else None
     lists = {"texts": dumps(reply.texts), "finish": dumps(reply.finish), "calls": calls}
     bill = {**to_json(reply.usage), "reasoning_tokens": reply.usage.reasoning_tokens or None}
-    received = {"request": name, "run": key.run, "model": reply.model, **lists, **bill}
+    received = {"request": name, "run": key.run, "model": reply.model, **lists, **bill, "shared": reply.shared or None}
     return [
         (schema.request, {**names, **place, **limits, "phase": phase, "asked": role_model or key.model or None}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from opsmith.store.texts import TEXT
 
-VERSION = 8  # what later ones bring: `migrations/versions`
+VERSION = 9  # what later ones bring: `migrations/versions`
 CLOCK = frozenset({"at", "seconds", "id_number", "secret"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -110,6 +110,7 @@ round_ = _make_table(
     _integer_column("planned"),  # samples
     _seconds_column("at"),
     _text_column("phase", null=True),  # null: functional
+    _text_column("fit", null=True),  # JSON: how its prompts were fitted into a stated context window; null: none was
 )
 round_end = _make_table(
     "round_end", _key_column("run"), _integer_column("number", key=True), _text_column("solved"), _seconds_column("at")
@@ -147,6 +148,9 @@ reply = _make_table(
     _seconds_column("at"),
     _text_column("calls", null=True),  # JSON: of tools, by completion, and what the provider wants back; null: none
     Column("reasoning_tokens", Integer, nullable=True),  # part of the output; null: none, or not told
+    Column(
+        "shared", Integer, nullable=True
+    ),  # completions of one request that share its counts; null: they are its own
 )
 tool_call = _make_table(
     "tool_call",  # a tool that a model called within a sample, with its result

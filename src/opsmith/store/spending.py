@@ -11,10 +11,11 @@ from typing import Any, Literal
 from sqlalchemy import func, select, true
 
 from opsmith.models.price import PRICE_LIST
+from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Usage
 from opsmith.store import schema
 from opsmith.store.queries import Reader
-from opsmith.store.requests import is_asked, read_sum, sums_of_bills, tokens_of_prompt
+from opsmith.store.requests import is_asked, is_proposed, read_sum, sums_of_bills, tokens_of_prompt
 from opsmith.store.rows import read_prompt_names
 from opsmith.store.schema import reply, reply_of, request, text
 
@@ -101,3 +102,15 @@ def seconds_by_round(reader: Reader, run: str) -> dict[int, float]:
         last = reader.fetch_rows(select(func.max(reply.c.at)).where(reply.c.run == run, is_own))[0][0]
         spans.append((begin, max([last or begin, *(row.at for row in rounds if begin <= row.at < after)])))
     return {row.number: sum(max(0.0, min(row.at, stop) - begin) for begin, stop in spans) for row in rounds}
+
+
+def measure_estimates(reader: Reader, run: str, number: int) -> list[float]:
+    """Of each prompt of the proposer's in a round: the input tokens that its server counted at most, for one that we
+    estimate; prompts that came without a count are left out."""
+    counted = func.max(reply.c.input_tokens).label("tokens")
+    query = select(counted, text.c.body).select_from(request).join(reply, reply_of)
+    query = query.join(text, text.c.hash == request.c.prompt).where(is_proposed(run, number), reply.c.input_tokens > 0)
+    rows = reader.fetch_rows(query.group_by(request.c.prompt, text.c.body).order_by(request.c.prompt))
+    prompts = [(row.tokens, [message.text for message in read_prompt_names(row.body)]) for row in rows]
+    bodies = reader.read_texts(name for _, names in prompts for name in names)
+    return [tokens / sum(estimate_tokens(bodies[name]) + MESSAGE_TOKENS for name in names) for tokens, names in prompts]
