@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from opsmith.judging.executed import TaskWorker, build_checked
-from opsmith.judging.execution import Launcher, NotStartedError, start_process
+from opsmith.judging.execution import Launcher, start_process
 from opsmith.judging.limits import CANDIDATE_S, TRIAL_S, Limits
 from opsmith.judging.pool import WITHOUT_TORCH
 from opsmith.records import Diagnostic, Task
@@ -51,8 +51,8 @@ class UsualRoom:
             if not isinstance(get_target(task.target), Built):
                 return bool(asked.ask_step("usual_program")["is_close"])
             return self._run_built(asked)
-        except (OSError, EOFError, TimeoutError, LookupError, NotStartedError, ValueError):
-            return None  # ValueError: its plan names no arrays that it could be called with
+        except Exception:
+            return None  # it cannot be read or called at all, or the machine lacks something: no verdict is lost by it
         finally:
             self._workers.kill(worker)
 
