@@ -64,9 +64,22 @@ def test_two_runs_show_the_numbers_of_the_command(client: TestClient, store: Sto
 
 
 @pytest.mark.parametrize(
-    ("query", "status"), [("", 400), ("run=a", 400), ("run=a&run=b&run=c", 400), ("sample=x&sample=y", 404)]
+    ("query", "status"), [("", 400), ("run=a", 400), ("run=a&run=b&sample=c", 400), ("sample=x&sample=y", 404)]
 )
 def test_what_cannot_be_compared_is_told(client: TestClient, query: str, status: int) -> None:
     answer = client.get(f"/compare?{query}")
     assert answer.status_code == status
     assert "try" in answer.text
+
+
+def test_three_runs_stand_in_one_table_and_one_figure(client: TestClient, store: Store) -> None:
+    for seed in (11, 12):
+        improve(TASKS[:2], TinyModel(price=0.5), SETTINGS.replace(seed=seed, samples=2), store, judge=InProcess())
+    runs = store.list_ids()[-3:]
+    assert 'hx-get="/compare?run=' in client.get("/compare", params={"run": runs}).text
+    html = client.get("/compare", params={"run": runs, "by": "cost", "group": "seed", "now": 1}).text
+    assert all(f'<a href="/runs/{run}">' in html for run in runs)
+    assert (html.count("<figure>"), "by cost" in html, '<option value="seed" selected>' in html) == (1, True, True)
+    assert client.get("/compare", params={"run": [*runs, runs[0]]}).status_code == 404
+    refused = client.get("/compare", params={"run": runs, "by": "moon", "now": 1})
+    assert (refused.status_code, "solved, gain" in refused.text) == (404, True)

@@ -16,6 +16,7 @@ from opsmith.report.by_target import align_problems, have_several_targets, name_
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.failures import FailureReader, FailureView
 from opsmith.report.languages import read_languages
+from opsmith.report.many_runs import draw_courses, read_many, tabulate_runs
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.pages import Anchors, hash_script, name_agent, render_page
 from opsmith.report.views import RunView, run_view
@@ -60,13 +61,15 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
     """The HTML of these runs (whole ids), with at most so many groups of attempts of each task."""
     reports = [_run_report(store, run, groups) for run in runs]
     views = [report.view for report in reports]
+    many = read_many(store, views) if len(runs) > 1 else None
     title = f"Report of run {views[0].label}" if len(runs) == 1 else f"Report of {len(runs)} runs"
     return render_page(
         "report.html",
         title=title,
         policy=_choose_policy(reports),
         runs=reports,
-        figures=draw_pictures(views) if len(runs) > 1 else (),
+        figures=(*map(draw_picture, draw_courses(many)), *draw_pictures(views)) if many is not None else (),
+        tables={"All runs": tabulate_runs(many)} if many is not None else {},
         columns=name_columns(views) if have_several_targets(views) else [view.name for view in views],
         languages=read_languages(store, views),
         side_by_side=align_problems(store, views) if len(runs) > 1 else (),

@@ -81,7 +81,7 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     scale = {"type": "log" if log_x else "linear", "domain": list(across), "nice": False}
     ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
     rows = _dodge_series(rows, across, size[0], log_x) if low is not None else rows
-    x_axis = {"title": (x_title or x) + _LOG * log_x, "scale": scale, "axis": ticks or {"tickCount": 6, "format": "~s"}}
+    x_axis = {"title": (x_title or x) + _LOG * log_x, "scale": scale, "axis": ticks}
     vertical = {
         "title": y_title or y,
         "scale": {"domain": list(upward), "nice": False},
@@ -248,9 +248,10 @@ class _Look:
     def __init__(self, rows: Records, paper: Records, width: int, *, is_named: bool, has_hollow: bool = False) -> None:
         ours = _list_names(rows, "series") if is_named else []
         colours = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(ours)}
-        shapes = {name: SHAPES[i % len(SHAPES)] for i, name in enumerate(ours)}
+        cycles = [i + i // len(PALETTE) for i in range(len(ours))]  # after all colours, other shapes and dashes
+        shapes = {name: SHAPES[i % len(SHAPES)] for i, name in zip(cycles, ours, strict=True)}
         fills = {**colours, **{row["series"]: "transparent" for row in paper}}
-        dashes = {name: DASHES[i % len(DASHES)] for i, name in enumerate(ours)}
+        dashes = {name: DASHES[i % len(DASHES)] for i, name in zip(cycles, ours, strict=True)}
         for row in paper:
             colours[row["series"]] = colours.get(str(row.get("like")), INK)
             dashes[row["series"]] = DASHES[0]
@@ -495,16 +496,17 @@ def _dodge_series(rows: Records, domain: Domain, width: float, is_log: bool) -> 
 
 
 def _choose_ticks(values: Sequence[float], domain: Domain, width: float, is_log: bool) -> Spec:
-    """The values themselves where they are few small numbers with room between them; else nothing is said."""
+    """The values themselves where they are few small numbers with room between them; else about six."""
+    about_six = {"tickCount": 6, "format": "~s" if domain[1] >= 1 else "~g"}  # 0.06 USD, not 60m
     distinct = sorted(set(values))
     if not 0 < len(distinct) <= _FEW or max(distinct) > 1000 or not all(value % 1 == 0 for value in distinct):
-        return {"values": _list_ticks(domain), **_WRITTEN} if is_log and domain[1] < _LARGE else {}
+        return {"values": _list_ticks(domain), **_WRITTEN} if is_log and domain[1] < _LARGE else about_six
     field = _Field(domain, (0.0, 1.0), (width, 1.0), is_log)
     pixels = [field.find_pixel(value, 0.0)[0] for value in distinct]
     is_roomy = all(end - start >= _TICK for start, end in pairwise(pixels))
     if not is_roomy and is_log:
         return {"values": _list_ticks(domain), **_WRITTEN}
-    return {"values": distinct, **_WRITTEN} if is_roomy else {}
+    return {"values": distinct, **_WRITTEN} if is_roomy else about_six
 
 
 def _choose_format(domain: Sequence[float]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from textwrap import shorten
 from typing import Any
 
 from opsmith.errors import UsageError
@@ -110,7 +111,7 @@ def tabulate_runs(many: ManyRuns) -> DataTable:
     rows = [
         [
             *([run.view.label] if is_named else []),
-            run.view.id,
+            Said(run.view.id, link=("run", run.view.id)),
             Said(run.view.model + ("" if run.view.is_language_model else " (no LM)"), run.view.model),
             *(values[place] for values in settings.values()),
             run.view.overall.solved,
@@ -122,7 +123,7 @@ def tabulate_runs(many: ManyRuns) -> DataTable:
             Said(format_duration(run.view.seconds), run.view.seconds),
             len(run.view.rounds),
             run.view.judged,
-            run.view.end + ("" if run.view.finished else " (not finished)"),
+            Said(shorten(run.view.end, 60) + ("" if run.view.finished else " (not finished)"), run.view.end),
         ]
         for place, run in enumerate(many.runs)
     ]
@@ -237,11 +238,11 @@ def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
     return annotate_figures([Figure(f"{shown}-by-{by}", title, caption, spec)], [run.view for run in many.runs])[0]
 
 
-def choose_figures(many: ManyRuns) -> Iterator[tuple[str, str]]:
-    """What is shown, and by what, where nobody chose: what was solved, and what was gained, by round and by cost."""
+def draw_courses(many: ManyRuns) -> Iterator[Figure]:
+    """The figures where nobody chose: what was solved, and what was gained, by round and by cost."""
     by_cost = "cost" if any(step.cost for run in many.runs for step in run.course) else "tokens"
     for shown in ("solved", "gain") if any(run.view.optimised for run in many.runs) else ("solved",):
-        yield from ((shown, "round"), (shown, by_cost))
+        yield from (draw_course(many, shown, "round"), draw_course(many, shown, by_cost))
 
 
 def _list_series(many: ManyRuns, group: str, is_short: bool = True) -> dict[str, list[ManyRun]]:

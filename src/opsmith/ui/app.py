@@ -9,7 +9,7 @@
     /runs/RUN/failures         why its samples did not pass
     /runs/RUN/results          its numbers with intervals, and its curves
     /runs/RUN/delete           what goes with it, and the question whether it may
-    /compare?run=A&run=B       two runs side by side
+    /compare?run=A&run=B       two runs side by side; three and more in one table and one figure (show, by, group)
     /compare?sample=RUN/SAMPLE&sample=RUN/SAMPLE
     POST                       `changes`
 
@@ -117,9 +117,12 @@ def _add_comparisons(app: FastAPI, site: Site) -> None:
         runs, samples = (request.query_params.getlist(name) for name in ("run", "sample"))
         if len(samples) == 2 and not runs:
             return _render_page("samples_beside.html", **comparing.fill_samples(site, (samples[0], samples[1])))
-        if len(runs) != 2 or samples:
+        if not 2 <= len(runs) <= comparing.MOST or samples:
             raise HTTPException(400, comparing.explain_choice(len(runs), len(samples)))
         is_fragment = request.headers.get("hx-request") == "true"
+        if len(runs) > 2:
+            values = comparing.fill_many(site, request.query_params, bool(now) or is_fragment)
+            return _render_page("_many_runs.html" if is_fragment else "many_runs.html", **values)
         values = comparing.fill_runs(site, (runs[0], runs[1]), bool(now) or is_fragment)
         return _render_page("_runs_beside.html" if is_fragment else "runs_beside.html", **values)
 
