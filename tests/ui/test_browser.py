@@ -350,7 +350,7 @@ def test_from_the_list_of_runs_to_a_change_and_its_reason_by_keyboard(
     page.goto(optimised[2])
     timeline = page.get_by_role("group", name=f"Timeline of {OPTIMISED[0]}")
     expect(timeline.locator("tbody tr")).to_have_count(8)
-    tab_to(page, "table.steps tbody tr:nth-child(5) a")
+    tab_to(page, "[aria-label^=Timeline] tbody tr:nth-child(5) a")
     page.keyboard.press("Enter")
     main = page.locator("main")
     expect(main).to_contain_text("Use <b>one</b> addition less.")
