@@ -7,7 +7,14 @@ import torch
 from problems.examples import TOP_TWO, read_example
 
 from opsmith.problems.native import NativeData
-from opsmith.problems.native_limits import Rounding, count_reach, make_exact_limit, make_native_limit, measure_ulps
+from opsmith.problems.native_limits import (
+    Reach,
+    Rounding,
+    count_reach,
+    make_exact_limit,
+    make_native_limit,
+    measure_ulps,
+)
 from opsmith.problems.problem import ArrayType, OutputTensors, Problem
 
 INF = math.inf
@@ -64,9 +71,9 @@ def test_a_narrow_type_that_sums_itself_has_no_factor_and_one_that_is_rounded_la
 
 def test_where_all_is_zero_two_roundings_of_the_inputs_are_allowed() -> None:
     zeros = 0 * VALUES
-    assert list_allowed(FP32, Rounding("fp32", zeros, zeros, 5, 8.0), zeros) == [2 * 2**-23 * 8] * 3
+    assert list_allowed(FP32, Rounding("fp32", zeros, zeros, 5, scale=8.0), zeros) == [2 * 2**-23 * 8] * 3
     assert list_allowed(FP32, Rounding("fp32", zeros, zeros, 5), zeros) == [0.0] * 3
-    assert list_allowed(FP32, Rounding("fp32", zeros + 1, zeros, 5, 8.0), zeros) == [32.0] * 3
+    assert list_allowed(FP32, Rounding("fp32", zeros + 1, zeros, 5, scale=8.0), zeros) == [32.0] * 3
 
 
 def test_an_outputs_own_tolerance_comes_first_and_what_is_exact_has_none() -> None:
@@ -106,7 +113,7 @@ reference: |
 SUFFIXES = "x.flip(-1).cumsum(-1).flip(-1)"  # sums of 8, 7, ... 1 numbers
 
 
-def reach_of(result: str, shape: str = "[M]") -> list[int]:
+def reach_of(result: str, shape: str = "[M]") -> list[Reach]:
     problem: Problem = read_example(ROWS, ("(x * w).sum(-1)", result.replace("ROW", "torch.arange(x.shape[1])")), ("[{name: y, dtype: fp32, shape: [M]}]", f"[{{name: y, dtype: fp32, shape: {shape}}}]"))  # fmt: skip
     (draw, *_) = next(NativeData(problem).plan_trials()).draws
     return count_reach(problem, draw.wide)
@@ -132,9 +139,28 @@ def reach_of(result: str, shape: str = "[M]") -> list[int]:
     ],
 )
 def test_the_reach_is_counted_by_derivatives_or_estimated(result: str, shape: str, reach: int) -> None:
-    assert reach_of(result, shape) == [reach]
+    assert [counted.elements for counted in reach_of(result, shape)] == [reach]
+
+
+def test_terms_are_inputs_times_their_derivatives() -> None:
+    """A sum of terms that cancel has those of one that does not."""
+    signs = "(1 - 2 * (ROW % 2)).to(x.dtype)"
+    ((_, plain),), ((_, cancelling),) = reach_of("x.abs().sum(-1)"), reach_of(f"(x.abs() * {signs}).sum(-1)")
+    assert plain > 1
+    assert cancelling == pytest.approx(plain, rel=0.7)
+    ((_, scaled),) = reach_of("1000 * x.abs().sum(-1)")
+    assert scaled == pytest.approx(1000 * plain)
+
+
+def test_a_sum_that_cancels_may_lie_off_by_what_its_terms_round_to() -> None:
+    rounding = Rounding("fp32", VALUES, VALUES, 1, terms=1e6)
+    assert list_allowed(FP32, rounding) == pytest.approx([2 * 2**-23 * 1e6] * 3)
+
+
+def test_where_there_is_no_derivative_terms_are_unknown() -> None:
+    assert reach_of("torch.ones(x.shape[0], dtype=x.dtype)") == [Reach(10)]
 
 
 def test_whole_numbers_have_no_derivative() -> None:
     (draw, *_) = next(NativeData(read_example(TOP_TWO)).plan_trials()).draws
-    assert count_reach(draw.problem, draw.wide) == [1, 9]
+    assert [reach.elements for reach in count_reach(draw.problem, draw.wide)] == [1, 9]

@@ -23,6 +23,7 @@ from opsmith.problems.draws import Draw, Limits
 from opsmith.problems.faults import TaskFault, is_lack_of_memory
 from opsmith.problems.hidden_sizes import HiddenPool, write_sizes
 from opsmith.problems.native_limits import (
+    Reach,
     Rounding,
     bound_error,
     choose_factor,
@@ -83,12 +84,12 @@ class NativeDraw(Draw):
         """Of the tensor at a place among all outputs', of which `value` is expected."""
         working = self.problem.choose_working_dtype(type_)
         rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
-        reach = self._reach[place]
+        reach, terms = self._reach[place]
         if self.shaping is not None:  # n equal terms may all round the same way, and a result near 0 come of large ones
             largest = find_largest(value)
             wanted = max(reach, self._scale / largest if largest else 0.0)
             reach = round(min(wanted, WIDEST / 10 / torch.finfo(dtype_of(working)).eps) ** 2)
-        return Rounding(working, rounded, moved, reach, self._scale)
+        return Rounding(working, rounded, moved, reach, terms, self._scale)
 
     def explain_unfit(self, usual: NativeDraw) -> str:
         """Why no program can be judged on this draw of a distribution, in few words; "": it can. `usual` is one of the
@@ -178,7 +179,7 @@ class NativeDraw(Draw):
         return max((find_largest(tensor) for tensor in floats), default=0.0)
 
     @cached_property
-    def _reach(self) -> list[int]:
+    def _reach(self) -> list[Reach]:
         return count_reach(self.problem, self.wide)
 
     @cached_property

@@ -5,8 +5,10 @@ Integers, bools and decisions are exact, less undecided entries (`decisions`), a
 prevail. Otherwise the *working* dtype is the one to sum in: the problem's `accumulation`, else that of the output, fp32
 for narrower ones.
 
-    fp32, fp64    the larger of the declared rule of `tolerance` and sqrt(n) eps max|y|, n being the input elements that
-                  an output element depends on: the error of a sum in any order grows like that.
+    fp32, fp64    the largest of the declared rule of `tolerance`, sqrt(n) eps max|y|, n being the input elements that
+                  an output element depends on: the error of a sum in any order grows like that; and 2 eps times the sum
+                  of the magnitudes of an element's terms, each an input times its derivative: where they cancel and
+                  there are few elements to tell by, max|y| says too little.
     fp16, bf16    summed in their own type: the same with their eps and without FACTOR, which would allow 6 % and 50 %.
 
 Where all expected values are 0, however they are rounded, a right program may still leave what two roundings of its
@@ -19,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,6 +51,7 @@ class Rounding:
     rounded: Tensor  # the reference in the working dtype
     moved: Tensor  # in float64, on inputs that are one rounding error away
     reach: int  # input elements that an output element depends on
+    terms: float = 0.0  # the magnitudes of what they add to it
     scale: float = 0.0  # the largest magnitude among the inputs' floats
 
 
@@ -77,7 +81,8 @@ def bound_error(expected: Tensor, rounding: Rounding) -> float:
     eps, largest = torch.finfo(dtype_of(rounding.working)).eps, find_largest(expected)
     factor = choose_factor(rounding.working)
     distances = (measure_distance(rounding.rounded, expected), measure_distance(rounding.moved, expected))
-    bound = max(factor * max(*distances, 2 * eps * largest), math.sqrt(rounding.reach) * eps * largest)
+    sums = (math.sqrt(rounding.reach) * eps * largest, 2 * eps * rounding.terms)
+    bound = max(factor * max(*distances, 2 * eps * largest), *sums)
     return bound or 2 * eps * rounding.scale
 
 
@@ -103,9 +108,16 @@ def measure_ulps(values: Tensor, dtype: torch.dtype) -> Tensor:
 # floats count: what is summed of whole numbers is exact
 
 
-def count_reach(problem: Problem, bindings: Bindings) -> list[int]:
-    """One number for each output tensor. Where the reference has no derivative, what a reduction of all inputs to this
-    tensor would need."""
+class Reach(NamedTuple):
+    """What one element of an output is made of."""
+
+    elements: int  # of inputs, that it depends on
+    terms: float = 0.0  # the sum of the magnitudes of these inputs, each times its derivative; 0: unknown
+
+
+def count_reach(problem: Problem, bindings: Bindings) -> list[Reach]:
+    """That of each output tensor. Where the reference has no derivative, what a reduction of all inputs to this tensor
+    would need."""
     tensors = bindings.input_data.items()
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors if tensor.is_floating_point()}
     try:
@@ -117,19 +129,24 @@ def count_reach(problem: Problem, bindings: Bindings) -> list[int]:
         return [_estimate_reach(value, leaves) for value in run_texts(problem, clone_names(bindings))]
 
 
-def _count_tensor(value: Tensor, leaves: Mapping[str, Tensor]) -> int:
-    """The inputs with a derivative of the largest entry, or of the last one; 0: it has none."""
+def _count_tensor(value: Tensor, leaves: Mapping[str, Tensor]) -> Reach | None:
+    """The larger ones of the largest entry and of the last one; None: they have no derivative."""
     if not value.requires_grad or not value.numel():
-        return 0
+        return None
     flat = value.reshape(-1)
     places = {int(flat.detach().nan_to_num(posinf=0.0, neginf=0.0).abs().argmax()), flat.numel() - 1}
-    return max(_count_entry(flat[place], leaves) for place in sorted(places))
+    counted = [_count_entry(flat[place], leaves) for place in sorted(places)]
+    elements = max(reach.elements for reach in counted)
+    return Reach(elements, max(reach.terms for reach in counted)) if elements else None
 
 
-def _count_entry(entry: Tensor, leaves: Mapping[str, Tensor]) -> int:
+def _count_entry(entry: Tensor, leaves: Mapping[str, Tensor]) -> Reach:
     gradients = torch.autograd.grad(entry, list(leaves.values()), retain_graph=True, allow_unused=True)
-    return sum(int(torch.count_nonzero(gradient)) for gradient in gradients if gradient is not None)
+    pairs = [(one, leaf) for one, leaf in zip(gradients, leaves.values(), strict=True) if one is not None]
+    terms = sum(float((gradient * leaf.detach()).abs().sum()) for gradient, leaf in pairs)
+    elements = sum(int(torch.count_nonzero(gradient)) for gradient, _ in pairs)
+    return Reach(elements, terms if math.isfinite(terms) else 0.0)
 
 
-def _estimate_reach(value: Tensor, leaves: Mapping[str, Tensor]) -> int:
-    return max(1, sum(tensor.numel() for tensor in leaves.values()) // max(1, value.numel()))
+def _estimate_reach(value: Tensor, leaves: Mapping[str, Tensor]) -> Reach:
+    return Reach(max(1, sum(tensor.numel() for tensor in leaves.values()) // max(1, value.numel())))
