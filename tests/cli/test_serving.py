@@ -43,7 +43,7 @@ def test_a_run_that_is_finished_or_unknown_cannot_be_paused(opsmith, out: Path) 
 
 def test_the_pages_need_a_store_that_is_there(opsmith, tmp_path: Path) -> None:
     done = opsmith("ui", tmp_path / "nothing")
-    assert (done.code, "no runs here" in done.err, "opsmith ui DIR" in done.err) == (2, True, True)
+    assert (done.code, "no runs here" in done.err, "--out DIR" in done.err) == (2, True, True)
     assert not (tmp_path / "nothing").exists()
 
 

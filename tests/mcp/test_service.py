@@ -175,7 +175,7 @@ def test_other_paths_and_languages_are_refused_in_words(speak, name, words, tmp_
     [
         ("verify", {"task": TASK}, "verify, argument 'program'"),
         ("verify", {"task": "kernels/softmax", "program": "x"}, "kernels/softmax: given a problem that states no language; "
-         "expected one that it is asked for in; try: the argument `target`"),
+         "expected the one to write in; try: the argument `target`"),
         ("verify", {"task": TASK, "program": "x" * 200_000}, "at most"),
         ("verify", {"task": TASK, "program": 7}, "int '7'"),
         ("verify", {"task": TASK, "program": "x", "sizes": True}, "argument 'sizes'"),

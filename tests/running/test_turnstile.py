@@ -206,7 +206,7 @@ def test_a_device_that_is_never_given_back_is_worked_on_in_the_end(
         thread = threading.Thread(target=work_once)
         thread.start()
         thread.join(WAIT_S)
-    assert "work goes on after 0 s: cpu is not given back: measure softmax" in caplog.text
+    assert "going on after 0 s: the cpu stays reserved by measure softmax" in caplog.text
 
 
 def test_work_needs_no_folder_for_locks(tmp_path: Path) -> None:

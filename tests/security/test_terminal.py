@@ -98,7 +98,7 @@ def shown(place: Path) -> dict[str, str]:
         task = next(task.id for task in store.read_tasks(one) if "evil" in task.id)
         sample = next(iter(store.list_samples(one, task))).id
     commands = {
-        "runs": ["runs"],
+        "runs": ["runs", "--wide"],
         "show a run": ["show", one],
         "show another run": ["show", two],
         "show a task": ["show", one, task],
