@@ -50,7 +50,7 @@ NOT_RUN = {
     "choose-your-path.md": 3,
     "installing.md": 1,
     "paid-models.md": 1,
-    "experiments.md": 3,
+    "experiments.md": 4,
     "bridges.md": 3,
     "export.md": 4,
     "many-machines.md": 1,
