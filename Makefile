@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test languages chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
+.PHONY: run test languages browser chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 EXTRAS := providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,docs,dev
@@ -38,6 +38,10 @@ optimise-all: .venv/.installed
 # `make languages L=wgsl`: of one language alone, in its own minutes.
 languages: .venv/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) $(L:%=--language %) tests/languages
+
+# The pages of `opsmith ui` and the reports in Chromium: axe, the keyboard alone, a phone, light and dark.
+browser: .venv/.installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) tests/ui/browser tests/report/browser
 
 # Runs under faults: processes are killed, disks filled, servers taken away. Minutes, most of them waiting.
 chaos: .venv/.installed

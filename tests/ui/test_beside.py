@@ -10,7 +10,8 @@ from ui.test_pages import only_run
 from opsmith.learn.loop import improve
 from opsmith.records import Outcome
 from opsmith.report.differences import pair_programs
-from opsmith.report.paired import compare_runs
+from opsmith.report.paired import compare_views
+from opsmith.report.views import run_view
 from opsmith.store import Store
 from opsmith.ui.render import make_url
 
@@ -51,7 +52,7 @@ def test_two_runs_show_the_numbers_of_the_command(client: TestClient, store: Sto
     first = only_run(store)
     settings = SETTINGS.replace(seed=7, max_rounds=1)
     second = improve(TASKS[:3], TinyModel(), settings, store, judge=InProcess()).run
-    comparison = compare_runs(store, first, second)
+    comparison = compare_views(store, run_view(store, first), run_view(store, second))
     shell = client.get("/compare", params={"run": [first, second]}).text
     assert 'hx-trigger="load"' in shell
     html = client.get("/compare", params={"run": [first, second], "now": 1}).text

@@ -25,7 +25,7 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-TINY_RUN = Path(__file__).parent.parent / "learn" / "tiny_run.py"
+TINY_RUN = Path(__file__).parents[2] / "learn" / "tiny_run.py"
 expect.set_options(timeout=60_000)  # the browser shares its cores with other tests
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 740}
 
