@@ -39,11 +39,11 @@ GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (707_600, 640_000),
-    "tokens in src/": (813_450, 735_000),
+    "tokens of the core": (723_300, 640_000),
+    "tokens in src/": (834_560, 735_000),
     "private helpers of <= 3 lines with one call": (400, 200),
     "modules with one importer": (131, 100),
-    "imports of ours inside functions, outside cli": (46, 60),
+    "imports of ours inside functions, outside cli": (48, 60),
     "functions that a setting passes on its walk": (23, 24),
     "import cycles, all imports": (0, 0),
     "imports that the table does not allow": (0, 0),

@@ -26,7 +26,9 @@ def test_each_folder_of_tests_is_that_of_a_room() -> None:
 
 
 def is_room(folder: Path) -> bool:
-    """Whether a package has a folder or a module of that name; the laboratory's rooms stand under its short name."""
+    """Whether a package has a folder or a module of that name; the laboratory's rooms stand under its short name, and
+    what a room shows in a browser is tested in a folder `browser` of its own."""
+    folder = folder.parent if folder.name == "browser" else folder
     parts = ("opsmith_lab", *folder.parts[1:]) if folder.parts[0] == "lab" else ("opsmith", *folder.parts)
     place = SOURCE.joinpath(*parts)
     return place.is_dir() or place.with_suffix(".py").is_file()

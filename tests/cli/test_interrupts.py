@@ -32,13 +32,13 @@ def wait_until(what) -> None:
 def descendants(pid: int) -> set[int]:
     """The processes below `pid`, from /proc."""
     parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
+            fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
             continue
         if fields[0] != "Z":
-            parents[int(path.parent.name)] = int(fields[1])
+            parents[int(name)] = int(fields[1])
     found, new = set(), {pid}
     while new:
         new = {child for child, parent in parents.items() if parent in new}

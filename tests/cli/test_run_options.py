@@ -1,5 +1,6 @@
 """The options of a run are fields of its settings: of their kind, with their defaults, named so in messages."""
 
+import json
 import re
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -11,7 +12,7 @@ from opsmith.cli.run_options import SETTINGS
 from opsmith.config import name_option
 from opsmith.settings import PATH_OF, Settings
 
-IN_OTHER_WORDS = {"tasks": str, "target_options": list[str]}  # one text with commas; NAME=VALUE several times
+IN_OTHER_WORDS = {"target_options": list[str]}  # NAME=VALUE several times
 
 
 def _find_field(name: str) -> FieldInfo:
@@ -46,3 +47,13 @@ def test_an_option_is_a_field_of_the_settings(name: str) -> None:
     if told := re.search(r"default ([\w.]+?)\.?$", option.help):
         default = {"yes": True}.get(told[1], told[1])
         assert str(field.default) == str(default) or float(told[1]) == field.default
+
+
+def test_what_is_given_twice_is_added_or_refused_and_never_lost(opsmith) -> None:
+    both = opsmith("run", "--tasks", "bmm_0", "--tasks", "norm_0,index_0", "--dry-run", "--json")
+    one = opsmith("run", "--tasks", "bmm_0", "--dry-run", "--json")
+    requests = [json.loads(done.out)["run"]["first"]["requests"] for done in (both, one)]
+    assert requests[0] == 3 * requests[1] > 0
+    refused = opsmith("run", "--seed", "1", "--seed", "2", "--dry-run")
+    assert refused.code == 2
+    assert "--seed: given 2 times; expected once" in refused.err

@@ -26,6 +26,7 @@ DATABASE = "postgresql://team:a-password@db.example:5432/opsmith"  # and an empt
 CHAINS = {
     "a run and what came of it": ["first-run.md", "reports.md", "live-page.md", "export.md"],
     "work of one's own": ["own-task.md", "own-language.md", "python-languages.md"],
+    "a library that lives": ["living-library.md"],
     "models on servers": ["paid-models.md"],
     "the rules for servers": ["providers.md"],
     "tools": ["tools.md"],
@@ -52,7 +53,7 @@ NOT_RUN = {
     "paid-models.md": 1,
     "experiments.md": 4,
     "bridges.md": 3,
-    "export.md": 4,
+    "export.md": 5,
     "many-machines.md": 1,
     "own-language.md": 1,
     "flashinfer.md": 1,

@@ -93,7 +93,7 @@ def test_the_same_run_gives_the_same_bytes(store, pool, tmp_path):
 def test_the_manifest_says_what_is_there_and_what_is_not(store, pool, tmp_path):
     export_library(store, RUN, tmp_path / "ops", None, pool)
     told = json.loads((tmp_path / "ops" / "manifest.json").read_text())
-    assert (told["format"], told["version"], told["run"]["model"]) == ("opsmith library", 1, "some-model")
+    assert (told["format"], told["version"], told["run"]["model"]) == ("opsmith library", 2, "some-model")
     assert [entry["task"] for entry in told["missing"]] == ["norm_0"]
     assert "/home/somebody" not in json.dumps(told)
     first = told["operators"][0]

@@ -33,10 +33,12 @@ VARIABLES = {"openai/": "OPENAI", "anthropic/": "ANTHROPIC", "deepseek/": "DEEPS
 def test_an_unknown_name_is_answered_with_what_exists(name):
     with pytest.raises(UsageError) as caught:
         get_model(Settings(model=name))
-    assert str(caught.value) == (
+    known, _, hint = str(caught.value).partition("; try: ")
+    assert known == (
         f"model {name!r}: no such model; known: embedded, search, tuner, analyst, openai/NAME, anthropic/NAME, deepseek/NAME, "
         f"together/NAME, swarm:NAME,NAME, command:PROGRAM ARGS, replay:FILE"
     )
+    assert hint == (f"who serves it in front, such as openai/{name}" if name.isalnum() or name == "gpt-4o" else "")
 
 
 @pytest.mark.parametrize("prefix", VARIABLES)

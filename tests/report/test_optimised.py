@@ -139,7 +139,7 @@ def test_a_table_of_samples_tells_the_phases_apart_where_there_are_two(optimised
 
 
 def test_the_figures_of_a_run_have_states_fast_p_gains_and_the_limit(optimised):
-    figures = {figure.name: figure for figure in list_figures([run_view(*optimised)])}
+    figures = {figure.name: figure for figure in list_figures(run_view(*optimised))}
     assert set(FIGURES) <= set(figures)
     limits = figures["limit"].spec["data"]["values"]
     assert {row["series"] for row in limits} == {"start program", "best program"}
@@ -170,7 +170,7 @@ def test_the_picture_of_a_task_has_each_right_attempt_with_its_ratio(optimised):
 
 
 def test_fast_p_falls_by_steps_from_all_right_programs_to_none(optimised):
-    figure = next(figure for figure in list_figures([run_view(*optimised)]) if figure.name == "fast_p")
+    figure = next(figure for figure in list_figures(run_view(*optimised)) if figure.name == "fast_p")
     points = [row for row in figure.spec["data"]["values"] if row["series"] == "the start program"]
     shares = [row["y"] for row in points]
     assert shares == sorted(shares, reverse=True)

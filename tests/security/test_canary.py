@@ -48,7 +48,7 @@ CASES = {
     "echoed in replies": Case("openai", "reply", 0),
     "in .env, echoed to the guardian": Case("anthropic", "reply", 0, ("text",), ("--guardian", "llm"), in_file=True),
     "refused": Case("openai", "401", 3),
-    "server error": Case("anthropic", "500", 3, options=("--samples", "1")),
+    "server error": Case("anthropic", "500", 3),
     "redirected": Case("openai", "redirect", 3),
     "redirected by the other": Case("anthropic", "redirect", 3),
     "in a batch": Case("openai", "batch", 0, options=("--batch",)),

@@ -33,7 +33,6 @@ ALLOWED = {  # (file, what): why it is no way in
     ("bridges/trackers.py", "import_module"): "a name of ours",
     ("by_name.py", "import_module"): "names of a table of ours",
     ("models/sdk.py", "import_module"): "names of ours",
-    ("remote/packing.py", "import_module"): "a module of a language of ours: its file is packed",
     ("remote/runner.py", "import_module"): "the same, in a packed folder, whose programs run as well",
     ("remote/torch_beside.py", "exec"): "a packed problem's reference, where its user runs the packed folder",
     ("remote/torch_beside.py", "compile"): "the same",

@@ -2,8 +2,9 @@
 
 Two messages. `system` is the target's base prompt, unchanged, so that a provider's prompt cache serves it for every
 task. `user` is one YAML mapping: `examples:` (each a task's mapping with its `impl`; left out when there are none),
-then `task:`, and `reference:` where a program in another language is shown. Task texts go in as they are, by
-indentation, never dumped anew. With the style "bare" both are written in the target's host language instead (`bare`).
+then `task:`, `reference:` where a program in another language is shown, and `manual:` where the language has one. Task
+texts go in as they are, by indentation, never dumped anew. With the style "bare" both are written in the target's host
+language instead (`bare`).
 Not covered: what is asked of the guardian (`guardian`), and the sampling parameters (the caller's).
 """
 
@@ -18,6 +19,7 @@ import yaml
 
 from opsmith.agents.bare import BareForm, read_message
 from opsmith.agents.indentation import strip_indentation
+from opsmith.agents.manual import MEANING, quote_manual
 from opsmith.agents.outline import request_outline
 from opsmith.errors import UsageError
 from opsmith.models import Message
@@ -90,9 +92,12 @@ def compose_prompt(
     task's problem in another language. Raises UsageError when the target has no prompt of that style.
     """
     form = get_form(target, style.name, has_example=style.has_example)
-    shown_reference = write_reference(reference)
+    shown_reference, quotation = write_reference(reference), quote_manual(target, task.prompt_text)
     if shown_reference and style.name != STRUCTURAL.name:
         raise UsageError(f"translate: given with prompt {style.name}, which shows none; try --prompt structural")
+    if quotation:  # a block of its own, which nothing that it says can end
+        rows = f"meaning: {json.dumps(MEANING)}\npassages: {format_yaml_block(quotation)}"
+        shown_reference += f"manual:\n{indent_lines(rows)}"
     outline = request_outline(target, style.name) if style.is_outlined else ""
     system = Message("system", form.write_system() + outline)
     texts = [form.write_example(demonstration) for demonstration in demonstrations]

@@ -10,10 +10,11 @@ from itertools import groupby
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from opsmith.cli.completion import choose_completion
 from opsmith.cli.options import ASKED, LEARNING, MODELS, PLACES, REQUESTS, RESULTS, SPENDING
+from opsmith.errors import UsageError
 from opsmith.terminal import has_wide_tables
 
 MANY = 16  # options, from which on they are shown in groups
@@ -33,6 +34,17 @@ WideTables = Annotated[bool, typer.Option("--wide", help="Cut no table to the te
 
 class GroupedCommand(TyperCommand):
     """A command whose many options are listed in groups: `rich_help_panel` of each names its group."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As typer does; but an option that holds one value and stands twice is refused: the first would be lost."""
+        if not ctx.resilient_parsing:
+            order = self.make_parser(ctx).parse_args(list(args))[2]
+            for param in self.get_params(ctx):
+                is_single = isinstance(param, TyperOption) and not (param.multiple or param.is_flag or param.count)
+                if is_single and order.count(param) > 1:
+                    what = f"{param.opts[0]}: given {order.count(param)} times"
+                    raise UsageError(f"{what}; expected once; try: opsmith {ctx.info_name} --help")
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """As typer does, but with a section for each group, in the order in which their first options stand."""

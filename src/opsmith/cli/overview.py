@@ -51,6 +51,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
     },
     "Take away": {
         "export": ("exporting", "Take a run's operators or experiences away."),
+        "library": ("living", "Keep a library alive: update it, judge it again."),
         "codegen": ("writing", "Write a self-contained test script."),
     },
 }

@@ -72,7 +72,7 @@ def print_forecast(
     settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool, begins_right: bool = False
 ) -> int:
     """The exit code."""
-    from opsmith.forecast.forecast import ASSUMED, Measure, describe_expectation, forecast_run
+    from opsmith.forecast.forecast import Measure, describe_expectation, forecast_run, list_assumptions
     from opsmith.forecast.table import tabulate_run
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
@@ -83,11 +83,12 @@ def print_forecast(
             spent = store.sum_usage(store.find_run(budget_run))
             measure = Measure(spent, spent)
         forecast = forecast_run("run", settings, tasks, measure, begins_right, store)
+    assumed = list_assumptions([settings])
     if as_json:
-        print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
+        print(json.dumps({"run": to_json(forecast), "assumed": assumed}, indent=1))
     else:
         open_console().print(tabulate_run(forecast))
-        print(describe_expectation([forecast]), *ASSUMED, sep="\n")
+        print(describe_expectation([forecast]), *assumed, sep="\n")
     return 0
 
 

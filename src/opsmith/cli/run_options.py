@@ -40,7 +40,10 @@ def _option(kind: Any, panel: str, metavar: str | None, text: str, *names: str) 
 
 SETTINGS: Mapping[str, Any] = {
     "tasks": _option(
-        str, ASKED, "IDS|DIR", "Ids, files or folders, separated by commas; default: the 26 of the paper."
+        list[str],
+        ASKED,
+        "IDS|DIR",
+        "Ids, files or folders, separated by commas, or given several times; default: the 26 of the paper.",
     ),
     "target": TargetName,
     "target_options": TargetOptions,
@@ -190,5 +193,5 @@ def _read_value(field: str, value: Any) -> Any:
     if field == "target_options":
         return read_target_options(value)
     if field == "tasks":
-        return tuple(filter(None, value.split(",")))
+        return tuple(filter(None, ",".join(value).split(",")))
     return tuple(value) if isinstance(value, list) else value

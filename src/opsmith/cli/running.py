@@ -15,6 +15,9 @@ from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 from opsmith.cli.run_options import offer_settings
 
 ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
+LibraryOption = Annotated[
+    Path | None, declare_option(RESULTS, "DIR", "Ask only for what that library lacks, or has broken or slower.")
+]
 TrackOption = Annotated[str | None, declare_option(RESULTS, "mlflow", "Log the run in that tracker, too.")]
 
 
@@ -30,12 +33,13 @@ def add_to(app: CommandApp) -> None:
     "pass_env name plan planner plan_after splits depth contract_rounds tools tool_calls tool_tokens tool_seconds "
     "reasoning think translate example"
 )
-def improve_on_tasks(
+def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     stated: dict[str, Any],
     experiment: ExperimentFile = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     dry_run: DryRun = False,
+    for_library: LibraryOption = None,
     track: TrackOption = None,
     no_report: NoReport = False,
     as_json: AsJson = False,
@@ -49,6 +53,13 @@ def improve_on_tasks(
     settings = resolve_settings(experiment, stated)
     refuse_idle_options(stated, settings)
     chosen = load_tasks(settings.tasks, settings.target, settings.target_options)
+    if for_library is not None:
+        from opsmith.cli.living import narrow_to_library
+
+        chosen, names = narrow_to_library(for_library, chosen, settings.place.trust_tasks)
+        if not chosen:
+            raise typer.Exit(0)
+        settings = settings.replace(tasks=names)
     if dry_run:
         raise typer.Exit(print_forecast(settings, chosen, partial(open_store, out, url), as_json))
     place, output = partial(make_store, out, url), RunOutput(track, as_json, not no_report)

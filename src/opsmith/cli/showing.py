@@ -87,14 +87,15 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     if remarks.text or remarks.all_tags:
         tags = " ".join(f"[{tag}]" for tag in remarks.all_tags)
         print_fact(console, f"note    {tags} {remarks.text}")
-    console.print(closing.rounds_table(result), closing.solutions_table(solutions))
+    console.print(*([closing.rounds_table(result)] if result.rounds else []), closing.solutions_table(solutions))
     print_speeds(console, choose_kept(store.read_speeds(run), solutions))
     print_plans(console, store, run)
     print_models(console, store, run)
     print_tool_use(console, store, run)
     print_optimisation(console, store, run)
     closing.print_closing(console, result)
-    print_fact(console, f"why     {failures.write_headline()} Reasons: opsmith show {run} TASK")
+    if result.rounds:
+        print_fact(console, f"why     {failures.write_headline()} Reasons: opsmith show {run} TASK")
 
 
 def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with_samples: bool, as_json: bool) -> None:
@@ -110,7 +111,7 @@ def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with
         console.print(samples_table(store.list_samples(*place)))
         return
     print_plans(console, store, *place)
-    print_speeds(console, store.read_speeds(*place))
+    print_speeds(console, store.read_speeds(*place), is_of_task=True)
     print_optimisation(console, store, *place)
     print_task(console, store, *place)
 

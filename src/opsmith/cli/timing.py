@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -236,13 +237,13 @@ def _read_source(task: Task, impl: Path | None) -> str:
 def _count_cycles(
     task: Task, impl: Path | None, against: str | None, shapes: str, is_full: bool, trust_tasks: bool
 ) -> tuple[_Heading, list[SpeedReport]]:
-    """The cycles of a program that is simulated, at the task's own sizes."""
-    from opsmith.measuring.costs import BASE, CostRequest, measure_costs
+    """The cycles of a program that is simulated: at the task's own sizes, and where commands run it at its bench's."""
+    from opsmith.measuring.costs import CostRequest, choose_counted_sets, count_at_sizes, measure_costs
+    from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.record import MeasuringGrade
     from opsmith.measuring.torch_partners import PARTNERS
 
-    if shapes not in ("", BASE):
-        raise UsageError(f"--shapes {shapes}: cycles of task {task.id} are counted at its own sizes only: {BASE}")
+    shape_sets = choose_counted_sets(task, [name for name in shapes.split(",") if name])
     if against in PARTNERS:
         raise UsageError(
             f"--against {against}: programs of target {task.target} are simulated; expected plain or a FILE"
@@ -250,9 +251,10 @@ def _count_cycles(
     source = _read_source(task, impl)
     partner = _choose_partner(task, source, against)
     named = None if partner is None else (partner.name, partner.source)
-    request = CostRequest(task, source, named, MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN)
-    with make_pool(1, trust_tasks, None, None) as pool:
-        reports = list(measure_costs(pool.verify, pool.cost, request))
+    grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
+    request = CostRequest(task, source, named, grade, shape_sets=shape_sets)
+    with make_pool(1, trust_tasks, None, None) as pool, TimingRoom() as room:
+        reports = list(measure_costs(pool.verify, pool.cost, request, partial(count_at_sizes, room)))
     return _Heading(task.id, request.grade.value, reports[0].measurement.device), reports
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -127,22 +128,43 @@ def print_cost(
     target: TargetName = None,
     option: TargetOptions = None,
     impl: Impl = None,
+    shapes: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Count cycles at these shape sets, where commands run programs.")
+    ] = "",
     candidate_seconds: CandidateSeconds = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
     """Print a program's cost figures."""
+    if shapes:
+        figures = _count_at_shapes(*_task_and_program(task, target, option, impl), shapes.split(","))
+        _print_figures(task, figures, as_json)
+        return
     with make_pool(1, trust_tasks, candidate_seconds, None) as pool, show_progress("figures are counted"):
         pool.start_early()
-        from opsmith.report.tables import figures_tables, open_console
-
         task_read, source = _task_and_program(task, target, option, impl)
         figures = pool.cost(task_read, source)
+    _print_figures(task_read.id, figures, as_json)
+
+
+def _print_figures(title: str, figures: Mapping[str, Any], as_json: bool) -> None:
+    from opsmith.report.tables import figures_tables, open_console
+
     if as_json:
         print(json.dumps(figures))
     else:
         brief = {name: figure for name, figure in figures.items() if name != "profile"}
-        open_console().print(*figures_tables(brief, title=task_read.id))
+        open_console().print(*figures_tables(brief, title=title))
+
+
+def _count_at_shapes(task: Task, source: str, names: Sequence[str]) -> dict[str, Any]:
+    """By shape set, the cycles there."""
+    from opsmith.measuring.costs import choose_counted_sets, count_at_sizes, list_counted_sets
+    from opsmith.measuring.loop import TimingRoom
+
+    sizes = list_counted_sets(task)
+    with TimingRoom() as room:
+        return {name: count_at_sizes(room, task, source, sizes[name]) for name in choose_counted_sets(task, names)}
 
 
 def _task_and_program(name: str, target: str | None, option: list[str] | None, impl: Path | None) -> tuple[Task, str]:

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
+import glob
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from opsmith.errors import UsageError
+from opsmith.export.manifest import FILE as _MANIFEST
 from opsmith.export.manifest import content_digest
 
-_LEFT_BY_TOOLS = ("__pycache__", ".pytest_cache", "build", ".git")  # what pip, pytest, make and git leave in a package
+HISTORY, BASELINE = "history", "baseline.json"  # of a library: manifests of before; figures of its programs
+_LEFT_BY_TOOLS = (
+    HISTORY,
+    BASELINE,
+    "__pycache__",
+    ".pytest_cache",
+    "build",
+    ".git",
+)  # what pip, pytest, make and git leave in a package
+
+_UNFINISHED = ".unfinished"
+_AT_CWD, _RENAME_EXCHANGE = -100, 2  # of linux/fcntl.h and linux/fs.h
 
 
 def check_free(folder: Path, manifest: str, kind: str) -> None:
@@ -35,23 +51,92 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """`fill` a new folder beside it, then put that in its place."""
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=_UNFINISHED, dir=folder.parent))
     try:
         draft = fresh / "new"
         draft.mkdir()
         fill(draft)
-        if folder.exists():
+        _keep_past(folder, draft)
+        if not folder.exists():
+            os.replace(draft, folder)
+        elif not _exchange_folders(draft, folder):
             os.replace(folder, fresh / "old")
-        os.replace(draft, folder)
+            os.replace(draft, folder)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def write_texts(folder: Path, files: Mapping[str, str]) -> None:
+def _keep_past(folder: Path, draft: Path) -> None:
+    """What of an old library goes on in the new one: its history, with the manifest that is replaced, and its figures
+    unless there are new ones."""
+    manifest = folder / _MANIFEST
+    if not manifest.is_file() or not (draft / _MANIFEST).is_file():
+        return
+    if (folder / HISTORY).is_dir():
+        shutil.copytree(folder / HISTORY, draft / HISTORY)
+    if (folder / BASELINE).is_file() and not (draft / BASELINE).exists():
+        shutil.copyfile(folder / BASELINE, draft / BASELINE)
+    if manifest.read_bytes() != (draft / _MANIFEST).read_bytes():
+        (draft / HISTORY).mkdir(exist_ok=True)
+        number = len(list((draft / HISTORY).iterdir())) + 1
+        shutil.copyfile(manifest, draft / HISTORY / f"{number:04}-{_MANIFEST}")
+
+
+def _exchange_folders(draft: Path, folder: Path) -> bool:
+    """Both names change hands in one step of the kernel, so that there is a whole folder at every moment; False: this
+    system, or its file system, cannot."""
+    try:
+        exchange = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    return bool(exchange(_AT_CWD, os.fsencode(draft), _AT_CWD, os.fsencode(folder), _RENAME_EXCHANGE) == 0)
+
+
+@contextmanager
+def hold_folder(folder: Path, tell: Callable[[str], None] | None) -> Iterator[None]:
+    """For the block nobody else who asks holds the folder; what writers that were killed left beside it is removed.
+
+    tell: is told that somebody else holds it, which is waited for; None: that is a UsageError. A folder that is not
+    there is held by nobody.
+    """
+    folder = folder.resolve()
+    handle = _lock_folder(folder, tell)
+    try:
+        if handle is not None:
+            for left in folder.parent.glob(f".{glob.escape(folder.name)}.*{_UNFINISHED}"):
+                shutil.rmtree(left, ignore_errors=True)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock_folder(folder: Path, tell: Callable[[str], None] | None) -> int | None:
+    while folder.is_dir():
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if tell is None:
+                os.close(handle)
+                raise UsageError(f"{folder}: somebody else writes it; expected nobody; try: the same again") from None
+            tell(f"{folder}: somebody else writes it: waiting")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            if os.path.samestat(os.fstat(handle), folder.stat()):
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)  # it was replaced while it was waited for
+    return None
+
+
+def write_texts(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Texts, and what is none."""
     for path, text in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode())
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
 
 
 def _find_foreign(folder: Path, manifest: str, kind: str) -> str | None:

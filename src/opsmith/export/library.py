@@ -23,7 +23,7 @@ from opsmith.export.choice import ProgramChoice
 from opsmith.export.exported import ExportedFiles
 from opsmith.export.forms import advise_forms
 from opsmith.export.front_files import FRONTS, NEAREST, describe_front, write_front_file
-from opsmith.export.manifest import FILE, FORMAT, build_manifest, with_files
+from opsmith.export.manifest import FILE, FORMAT, build_manifest, name_problem_file, with_files
 from opsmith.export.pages import render_page
 from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
 from opsmith.judging.pool import Pool
@@ -78,8 +78,20 @@ def export_library(
         )
     missing = missing_of(store, info.id, solved)
     files = _library_files(name, info, target, operators, refused, missing)
-    folders.write_folder(folder, partial(folders.write_texts, files=files))
+    with folders.hold_folder(folder, None):
+        folders.check_free(folder, FILE, FORMAT)
+        folders.write_folder(folder, partial(folders.write_texts, files=files))
     return ExportedLibrary(folder, refused, {}, missing, name, operators)
+
+
+def write_library(
+    name: str, info: RunInfo, operators: Sequence[SolvedOperator], objective: str
+) -> Mapping[str, str | bytes]:
+    """The files of a library of these operators, which may come of several runs. info: of the first one's."""
+    target = get_target(operators[0].task.target)
+    if not isinstance(target, Packaged):
+        raise UsageError(f"library {name}: there is no library of programs of the target {target.name}")
+    return _library_files(name, info, target, operators, (), (), objective)
 
 
 def package_name(folder: Path) -> str:
@@ -102,11 +114,13 @@ def _library_files(
     operators: Sequence[SolvedOperator],
     refused: Sequence[SolvedOperator],
     missing: Sequence[Task],
-) -> Mapping[str, str]:
+    objective: str = "",
+) -> Mapping[str, str | bytes]:
     solved = [operator.as_solved for operator in operators]
     facts = {
         "name": name,
         "run": info,
+        "runs": sorted({operator.origin.run for operator in operators}) if objective else [],
         "operators": operators,
         "refused": refused,
         "missing": missing,
@@ -120,7 +134,8 @@ def _library_files(
         "fronts": [describe_front(operator) for operator in operators if operator.choice is not None],
         "nearest": NEAREST,
     }
-    files = target.write_package(name, solved)
+    files: dict[str, str | bytes] = {**target.write_package(name, solved)}
+    files |= {name_problem_file(operator.name): operator.task.text for operator in operators}
     files |= {
         "README.md": render_page("README.md.jinja", facts),
         "pyproject.toml": render_page("pyproject.toml.jinja", facts),
@@ -128,7 +143,8 @@ def _library_files(
     if facts["fronts"]:
         files[FRONTS] = write_front_file(operators)
     files["LICENSE"] = read_licence()
-    return {**files, FILE: with_files(build_manifest(name, info, operators, refused, missing), files)}
+    manifest = build_manifest(name, info, operators, refused, missing, files)
+    return {**files, FILE: with_files(manifest | ({"objective": objective} if objective else {}), files)}
 
 
 def read_licence() -> str:

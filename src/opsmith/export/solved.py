@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.export.choice import ProgramChoice
@@ -57,6 +58,7 @@ class SolvedOperator:
     choice: ProgramChoice | None = None  # by an objective; None: it is the one that the run kept
     sized_verdicts: tuple[Verdict, ...] = ()  # of the choice's several programs
     lack: str = ""  # why it is what optimisation rounds began with; "": they made it, or there were none
+    figures: tuple[Mapping[str, Any], ...] = ()  # further ones of its record in a manifest
     secret: str = field(default="", repr=False)  # of its proof: what that one's hidden sizes are drawn from
 
     @property
@@ -112,7 +114,7 @@ def operators_of(
             choice := choices.get(solution.experience.task.id),
             _judge_sized(pool, solution.experience.task, choice),
             lacks.get(solution.experience.task.id, "") if choice is None else "",
-            content_hash("the proof of an export", store.read_secret(run), name)[:32],
+            secret=content_hash("the proof of an export", store.read_secret(run), name)[:32],
         )
         for name, solution, future in zip(names, solutions, waiting, strict=True)
     ]

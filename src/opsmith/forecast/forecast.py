@@ -1,7 +1,7 @@
 """What runs would ask and cost, before anything is spent: their first rounds, what is expected, and an upper bound.
 
 Counted with the rule of thumb of prompts (characters / 4); every provider counts differently. The bound takes what
-cannot be known from the worst side: `ASSUMED` says how.
+cannot be known from the worst side: `list_assumptions` says how.
 """
 
 from __future__ import annotations
@@ -30,23 +30,6 @@ from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.targets import get_target
 from opsmith.targets.protocols import GUARDIAN
-
-ASSUMED = (
-    "Tokens are characters / 4; no prompt cache is assumed; of the first round and at most, every reply is as long as "
-    "max_tokens allows.",
-    "Expected: rounds as in the stored runs that are named, else by a guess; replies as long as theirs with the same "
-    "model, else of half of max_tokens.",
-    "A request for several completions reads its prompt once; --batch costs half.",
-    "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
-    "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
-    "as long as a reply. Runs end far earlier.",
-    "With tools every sample makes all its calls, one in each turn, and reads results of 1,024 tokens.",
-    "Of several models each makes every sample, with policy bandit the dearest one does.",
-    "Parts that a plan splits tasks into, and requests of a planner, are not counted: how many is not known before.",
-    "Optimisation rounds: every task stays open, profiles take 4,096 tokens, every fix is asked for.",
-    "A run that may spend as many tokens as another is cut at the mean of its samples so far: it may miss by a few.",
-    "A run that the store holds already is found there and costs nothing again.",
-)
 
 RESULT_TOKENS = 1024  # of what a tool says
 
@@ -148,6 +131,39 @@ def describe_expectation(forecasts: Sequence[Forecast]) -> str:
     arms = {runs: sorted({each.arm for each in own if each.precedents == runs}) for runs in sources}
     names = {runs: f" of {', '.join(arms[runs])}" if len(sources) > 1 else "" for runs in sources}
     return "\n".join(f"Expected{names[runs]}: {describe_basis(runs)}." for runs in sources)
+
+
+def list_assumptions(runs: Sequence[Settings]) -> tuple[str, ...]:
+    """What the forecasts of runs with these settings rest on, a sentence each; what none of them does is left out."""
+    methods, teams = [settings.method for settings in runs], [settings.teamwork for settings in runs]
+    said = {
+        "Tokens are characters / 4; no prompt cache is assumed; of the first round and at most, every reply is as long "
+        "as max_tokens allows.": True,
+        "Expected: rounds as in the stored runs that are named, else by a guess; replies as long as theirs with the "
+        "same model, else of half of max_tokens.": True,
+        "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with "
+        "programs as long as a reply. Runs end far earlier.": True,
+        "A request for several completions reads its prompt once.": any(own.provider.completions > 1 for own in runs),
+        "--batch costs half.": any(own.provider.batch for own in runs),
+        "The guardian (llm) is asked once for each answer.": any(
+            own.guardian == "llm" and own.agents == "agent" for own in methods
+        ),
+        "Each turn of repair is asked, with findings as long as a reply.": any(own.repair for own in methods),
+        f"With tools every sample makes all its calls, one in each turn, and reads results of {RESULT_TOKENS:,} "
+        "tokens.": any(own.tooling.tools != "none" for own in teams),
+        "Of several models each makes every sample, with policy bandit the dearest one does.": any(
+            own.team.models for own in teams
+        ),
+        "Parts that a plan splits tasks into, and requests of a planner, are not counted: how many is not known "
+        "before.": any(own.planning.plan != "none" for own in teams),
+        "Optimisation rounds: every task stays open, profiles take 4,096 tokens, every fix is asked for.": any(
+            own.optimisation.optimise for own in runs
+        ),
+        "A run that may spend as many tokens as another is cut at the mean of its samples so far: it may miss by a "
+        "few.": any(own.spending.tokens_from for own in runs),
+        "A run that the store holds already goes on or is taken as it is: what it asked is not paid again.": True,
+    }
+    return tuple(sentence for sentence, is_theirs in said.items() if is_theirs)
 
 
 def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:

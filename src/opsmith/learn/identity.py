@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from opsmith.agents.manual import hash_manual
 from opsmith.agents.outline import request_outline
 from opsmith.agents.prompt import ReferenceProgram, write_system_prompt
 from opsmith.learn.budget import Budget
@@ -93,6 +94,7 @@ def run_info(
     material = read_material(settings.generation).digest if settings.optimisation.optimise else ""
     if material:
         deciders["material"] = material
+    deciders |= {"manual": manual} if (manual := hash_manual(target)) else {}
     if references:
         deciders["references"] = sorted(
             [task, program.target, content_hash(program.source)] for task, program in references.items()

@@ -1,14 +1,17 @@
 """Baselines: measurements in a file, and what became slower since, for those who watch a library's speed.
 
 A program is compared with whatever was measured of the same problem at the same sizes, on an equal device, by the same
-protocol and grade. Where both have a ratio to one partner, the ratios are compared: the partner was measured beside
-each, so that what changed of the machine falls out. Otherwise times are, which hold only on a machine in equal state.
+protocol and grade; a simulated machine stays the same one when its tools change, which `flags` tell. Where both have a
+ratio to one partner, the ratios are compared: the partner was measured beside each, so that what changed of the machine
+falls out. Otherwise times are, which hold only on a machine in equal state; so are counted costs, of which a change of
+the simulator falls on both sides.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +22,7 @@ from opsmith.measuring.record import RecordError, SpeedMeasurement, read_measure
 from opsmith.outside import read_text
 
 VERSION = 1  # of the file
+_SIMULATED = re.compile(r"(emulated:.+)-[0-9a-f]{8}$")  # a language of commands, without the digest of its file
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,12 @@ class SpeedChange:
     ratio: Interval | None  # speed now by speed before: below 1 it is slower; None: it cannot be said
     compared: str = ""  # "time", or the partner whose ratios were compared
     reason: str = ""  # why there is no ratio
+
+    @property
+    def toolchains(self) -> tuple[str, str] | None:
+        """Those of before and of now, where they differ."""
+        before = self.before.flags if self.before is not None else self.now.flags
+        return (before, self.now.flags) if before != self.now.flags else None
 
     @property
     def is_regression(self) -> bool:
@@ -46,7 +56,8 @@ def compare_baseline(now: Iterable[SpeedMeasurement], baseline: Iterable[SpeedMe
 def _name_place(measurement: SpeedMeasurement) -> tuple[object, ...]:
     """What must be equal of two measurements: all but the program, its build and the figures."""
     sizes = tuple(sorted(measurement.sizes.items()))
-    protocol = (measurement.device, measurement.protocol, measurement.grade, measurement.objective)
+    device = _SIMULATED.sub(r"\1", measurement.device)
+    protocol = (device, measurement.protocol, measurement.grade, measurement.objective)
     return (measurement.problem, sizes, *protocol)
 
 
@@ -58,10 +69,13 @@ def _compare_pair(now: SpeedMeasurement, before: SpeedMeasurement | None) -> Spe
             return SpeedChange(now, before, None, reason=f"{name}: {measurement.reason}")
     assert now.time is not None
     assert before.time is not None
-    if now.ratio is not None and before.ratio is not None and now.ratio.partner == before.ratio.partner:
+    partners = [
+        each.ratio.partner for each in (now, before) if each.ratio is not None and not each.objective.is_counted
+    ]
+    if now.ratio is not None and before.ratio is not None and len(partners) == 2 and partners[0] == partners[1]:
         ratio = chain_ratios(now.ratio.precise, before.ratio.precise.invert())
         return SpeedChange(now, before, ratio, now.ratio.partner)
-    return SpeedChange(now, before, chain_ratios(before.time, now.time.invert()), "time")
+    return SpeedChange(now, before, chain_ratios(before.time, now.time.invert()), now.objective.name)
 
 
 def write_baseline(path: Path, measurements: Sequence[SpeedMeasurement]) -> None:

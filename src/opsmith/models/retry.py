@@ -26,7 +26,8 @@ log = logging.getLogger("opsmith.models")
 
 _REMEDIES = {
     **dict.fromkeys((301, 302, 303, 307, 308), "give --base-url the address itself: no redirect is followed"),
-    400: "read the server's words; a prompt that is too long needs a model with a larger context window",
+    400: "read the server's words; where prompt and reply are too long together: a larger context window there, lower "
+    "max_tokens in a settings file, or --context-window, which leaves out demonstrations",
     401: "check the key; `opsmith models` says which variable holds it",
     402: "check the account's balance",
     403: "check the key and what it may use; `opsmith models` says which variable holds it",

@@ -252,7 +252,8 @@ def find_family(name: str) -> tuple[str, Family]:
         if bool(rest) == bool(outside.suffix):
             return own + slash, outside
     patterns = ", ".join(info.pattern for info in list_models())
-    raise UsageError(f"model {name!r}: no such model; known: {patterns}")
+    hint = "" if not name or "/" in name or ":" in name else f"; try: who serves it in front, such as openai/{name}"
+    raise UsageError(f"model {name!r}: no such model; known: {patterns}{hint}")
 
 
 def find_spreading(settings: Settings) -> str | None:

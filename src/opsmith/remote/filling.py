@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from opsmith.devices.describe import describe_device
@@ -17,7 +18,7 @@ from opsmith.devices.lease import lease_device
 from opsmith.devices.peaks import load_peaks
 from opsmith.errors import OpsmithError
 from opsmith.judging.pool import Pool
-from opsmith.measuring.costs import CostRequest, measure_costs
+from opsmith.measuring.costs import BASE, CostRequest, count_at_sizes, measure_costs
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import (
     SpeedRequest,
@@ -51,7 +52,7 @@ def fill_order(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Spee
         yield from _time_program(order, pool, room)
     counted = [offer for offer in list_objectives(order.task) if offer.name in figures and offer.is_counted]
     if counted:
-        yield from _count_program(order, pool, counted)
+        yield from _count_program(order, pool, room, counted)
 
 
 def _run_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:
@@ -69,15 +70,21 @@ def _run_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Sp
         received.remove()
 
 
-def _count_program(order: SpeedOrder, pool: Pool, objectives: Sequence[Objective]) -> Iterator[SpeedReport]:
-    request = CostRequest(order.task, order.source, order.find_partner(), order.grade, tuple(objectives))
-    unmeasured = [
-        planned.objective
-        for planned in request.plan_measurements()
-        if name_measurement(order.task.id, planned) not in order.measured
-    ]
-    if unmeasured:
-        yield from measure_costs(pool.verify, pool.cost, replace(request, objectives=tuple(unmeasured)))
+def _count_program(
+    order: SpeedOrder, pool: Pool, room: TimingRoom, objectives: Sequence[Objective]
+) -> Iterator[SpeedReport]:
+    sets = order.shape_sets or (BASE,)
+    request = CostRequest(order.task, order.source, order.find_partner(), order.grade, tuple(objectives), sets)
+    for name in sets:
+        here = replace(request, shape_sets=(name,))
+        unmeasured = [
+            planned.objective
+            for planned in here.plan_measurements()
+            if name_measurement(order.task.id, planned) not in order.measured
+        ]
+        if unmeasured:
+            here = replace(here, objectives=tuple(unmeasured))
+            yield from measure_costs(pool.verify, pool.cost, here, partial(count_at_sizes, room))
 
 
 def _time_program(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:

@@ -12,7 +12,6 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from opsmith.targets import Target, get_target
 from opsmith.targets.native.layout import DrawLayout, read_inputs
 from opsmith.targets.programs import CallConvention, CarriedBuild
 from opsmith.targets.protocols import Carried
+from opsmith.targets.vendoring import close_imports
 from opsmith.timing.carried import FORMAT, MANIFEST, read_protocol
 from opsmith.timing.engine import PairProtocol, Side
 from opsmith.timing.inputs import InputArray, read_arrays
@@ -99,12 +99,12 @@ class Pack:
 
     def list_code(self) -> dict[str, bytes]:
         """The runner and the modules that it imports, by path."""
-        modules = [*_ENGINE, *(program["module"] for program in self.manifest["programs"])]
+        modules = close_imports([*_ENGINE, *(program["module"] for program in self.manifest["programs"])])
         code = {"runner.py": Path(runner.__file__).read_bytes()}
-        for module in modules:
+        for module, text in modules.items():
             *rooms, name = module.split(".")
             code |= {"/".join([*rooms[: place + 1], "__init__.py"]): b"" for place in range(len(rooms))}
-            code["/".join([*rooms, f"{name}.py"])] = Path(import_module(module).__file__ or "").read_bytes()
+            code["/".join([*rooms, f"{name}.py"])] = text.encode()
         return code
 
     def leave_out(self, keys: frozenset[str]) -> Pack:

@@ -66,10 +66,12 @@ def closing_lines(result: RunResult) -> Iterator[str]:
         names = printable(", ".join(result.solved_before))
         yield f"given   {len(result.solved_before)} solved before this run and not counted: {names}"
     if result.unjudged:
-        yield f"unjudged  {result.unjudged:,} samples have no verdict and count nowhere; why: opsmith show RUN TASK"
+        most = max(result.per_task.values(), key=lambda own: own.unjudged).task
+        samples = count_noun(result.unjudged, "sample")
+        yield f"unjudged  {samples} without a verdict, counted nowhere; why: opsmith show {result.run} {most}"
     if result.cut_short:
-        samples = sum(task.samples for task in result.per_task.values())
-        yield f"cut     {result.cut_short:,} of {samples:,} samples ran out of tokens before a program: {MORE_TOKENS}"
+        judged = sum(task.samples for task in result.per_task.values())
+        yield f"cut     {result.cut_short:,} of {judged:,} samples ran out of tokens before a program: {MORE_TOKENS}"
     if result.repeated:
         yield f"repeats {count_noun(result.repeated, 'sample')} said the same over and over: {LESS_OF_IT}"
     copied = [task.task for task in result.per_task.values() if task.contaminated]

@@ -1,4 +1,4 @@
-"""The figures that show what runs did. From views: learning, pass@k, tokens and cost, of one run or of several.
+"""The figures that show what a run did: learning, pass@k, tokens and cost. Those of several runs: `many_runs`.
 
 The x axis of the learning curve is what was read by the model, over all rounds so far: the paper's is one prompt's.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from opsmith.report.figures import bar_chart, line_chart
 from opsmith.report.rendering import Spec, annotate_figure, render_svg
-from opsmith.report.views import PassAt, RunView
+from opsmith.report.views import RunView
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ def draw_picture(figure: Figure) -> DrawnFigure:
     return DrawnFigure(figure.title, figure.caption, render_svg(figure.spec))
 
 
-def figures_of(runs: Sequence[RunView]) -> list[Figure]:
-    """The figures of a run, or of several in one: each run is a series. Without data a figure is left out."""
-    return annotate_figures([figure for figure in _list_figures(runs) if figure.spec["data"]["values"]], runs)
+def figures_of(run: RunView) -> list[Figure]:
+    """The figures of a run. Without data a figure is left out."""
+    return annotate_figures([figure for figure in _list_figures(run) if figure.spec["data"]["values"]], [run])
 
 
 def annotate_figures(figures: list[Figure], runs: Sequence[RunView], size: str = "") -> list[Figure]:
@@ -65,36 +64,28 @@ def _annotate_figure(figure: Figure, mark: str, size: str) -> Figure:
     return replace(figure, caption=caption, spec=annotate_figure(figure.spec, [mark, size], figure.title))
 
 
-def _list_figures(runs: Sequence[RunView]) -> Iterator[Figure]:
-    several = len(runs) > 1
-    series = "run" if several else None
-    yield _learning_curve(runs, series)
-    yield _pass_at_k(runs, several)
-    yield _per_round(runs, series, "tokens", "Input tokens per round", "input tokens", "Billed in each round.")
-    if any(row.spent.usage.cost_usd for run in runs for row in run.rounds):
-        yield _per_round(runs, series, "cost", "Cost per round", "USD", "Billed in each round, by the prices known.")
+def _list_figures(run: RunView) -> Iterator[Figure]:
+    yield _learning_curve(run)
+    yield draw_pass_at_k([run])
+    usages = [row.spent.usage for row in run.rounds]
+    yield _per_round([usage.input_tokens for usage in usages], run, "tokens", "Input tokens", "")
+    if any(usage.cost_usd for usage in usages):
+        yield _per_round([usage.cost_usd for usage in usages], run, "cost", "Cost", ", by the prices known")
 
 
-def _learning_curve(runs: Sequence[RunView], series: str | None) -> Figure:
+def _learning_curve(run: RunView) -> Figure:
     points = [
-        {
-            "run": run.name,
-            "tokens": row.input_tokens,
-            "solved": row.cumulative,
-            "level": "" if row.level == "none" or series is not None else row.level,
-        }
-        for run in runs
+        {"tokens": row.input_tokens, "solved": row.cumulative, "level": "" if row.level == "none" else row.level}
         for row in run.rounds
         if row.ended
     ]
-    largest = max((run.overall.tasks for run in runs), default=1)
+    largest = run.overall.tasks
     caption = f"Tasks solved of {largest}, over the input tokens of all rounds so far; one point per round, in order. "
-    caption += "" if series else "Labels: which examples were shown (H hard, M medium, E easy)."
+    caption += "Labels: which examples were shown (H hard, M medium, E easy)."
     spec = line_chart(
         points,
         x="tokens",
         y="solved",
-        series=series,
         label="level",
         title="Learning curve",
         x_title="input tokens so far",
@@ -104,11 +95,20 @@ def _learning_curve(runs: Sequence[RunView], series: str | None) -> Figure:
     return Figure("learning", "Learning curve", caption, spec)
 
 
-def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:
+def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
+    """Both series of one run; of several runs each one's last."""
+    several = len(runs) > 1
     points = [
-        _point_record(point, run.name if several else point.series)
+        {
+            "series": run.name if several else point.series,
+            "k": point.k,
+            "pass@k": point.estimate.value,
+            "low": point.estimate.low,
+            "high": point.estimate.high,
+        }
         for run in runs
-        for point in _shown_points(run, several)
+        for point in run.pass_at_k
+        if not several or point.series == run.pass_at_k[-1].series
     ]
     caption = "The chance that k samples of a task hold a right one, mean over the tasks; whiskers: 95 %, over its "
     caption += "samples. After learning, each solved task counts by the round that solved it."
@@ -127,23 +127,8 @@ def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:
     return Figure("pass_at_k", "pass@k", caption, spec)
 
 
-def _shown_points(run: RunView, several: bool) -> Sequence[PassAt]:
-    """Both series of one run; of several runs each one's last."""
-    last = run.pass_at_k[-1].series if run.pass_at_k else ""
-    return [point for point in run.pass_at_k if not several or point.series == last]
-
-
-def _point_record(point: PassAt, series: str) -> dict[str, Any]:
-    value = point.estimate
-    return {"series": series, "k": point.k, "pass@k": value.value, "low": value.low, "high": value.high}
-
-
-def _per_round(runs: Sequence[RunView], series: str | None, column: str, title: str, unit: str, caption: str) -> Figure:
-    rows = []
-    for run in runs:
-        for row in run.rounds:
-            spent = row.spent.usage
-            figures = {"tokens": spent.input_tokens, "cost": spent.cost_usd}
-            rows.append({"run": run.name, "round": str(row.number), column: figures[column]})
-    spec = bar_chart(rows, x="round", y=column, series=series, title=title, x_title="round", y_title=unit)
-    return Figure(f"{column}_per_round", title, caption, spec)
+def _per_round(figures: Sequence[float | None], run: RunView, name: str, title: str, basis: str) -> Figure:
+    rows = [{"round": str(row.number), name: figure} for row, figure in zip(run.rounds, figures, strict=True)]
+    title, unit = f"{title} per round", "USD" if name == "cost" else "input tokens"
+    spec = bar_chart(rows, x="round", y=name, title=title, x_title="round", y_title=unit)
+    return Figure(f"{name}_per_round", title, f"Billed in each round{basis}.", spec)

@@ -68,7 +68,7 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
         title=title,
         policy=_choose_policy(reports),
         runs=reports,
-        figures=(*map(draw_picture, draw_courses(many)), *draw_pictures(views)) if many is not None else (),
+        figures=tuple(map(draw_picture, draw_courses(many))) if many is not None else (),
         tables={"All runs": tabulate_runs(many)} if many is not None else {},
         columns=name_columns(views) if have_several_targets(views) else [view.name for view in views],
         languages=read_languages(store, views),
@@ -79,9 +79,9 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
     )
 
 
-def draw_pictures(views: Sequence[RunView]) -> tuple[DrawnFigure, ...]:
-    """The figures of these runs, drawn for a page."""
-    return tuple(map(draw_picture, list_figures(views)))
+def draw_pictures(view: RunView) -> tuple[DrawnFigure, ...]:
+    """The figures of a run, drawn for a page."""
+    return tuple(map(draw_picture, list_figures(view)))
 
 
 def _run_report(store: Store, run: str, groups: int) -> RunReport:
@@ -90,7 +90,7 @@ def _run_report(store: Store, run: str, groups: int) -> RunReport:
     tasks = tuple(task_view(store, view.id, row, groups, optimised=optimised) for row in view.tasks)
     reader = FailureReader(store, view.id)
     by_task = {row.id: reader.view_failures(row.id) for row in view.tasks}
-    return RunReport(view, draw_pictures([view]), tasks, reader.view_failures(), by_task)
+    return RunReport(view, draw_pictures(view), tasks, reader.view_failures(), by_task)
 
 
 def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:

@@ -10,6 +10,7 @@ from opsmith.errors import UsageError
 from opsmith.report.attempts import GROUPS
 from opsmith.report.curves import Figure
 from opsmith.report.document import write_document
+from opsmith.report.many_runs import draw_courses, read_many
 from opsmith.report.markdown import write_markdown
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.rendering import convert_svg, render_pdf, render_png, render_svg
@@ -77,7 +78,8 @@ def write_picture(store: Store, run: str, task: str, picture: str, where: Path |
 def _write_figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -> Iterator[Path]:
     """For papers: black on white."""
     folder.mkdir(parents=True, exist_ok=True)
-    for figure in list_figures([run_view(store, run) for run in runs]):
+    views = [run_view(store, run) for run in runs]
+    for figure in list_figures(views[0]) if len(views) == 1 else draw_courses(read_many(store, views)):
         path = folder / f"{figure.name}.{kind}"
         write_figure(figure, path)
         yield path

@@ -14,7 +14,7 @@ from textwrap import shorten
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.report.curves import Figure, annotate_figures
+from opsmith.report.curves import Figure, annotate_figures, draw_pass_at_k
 from opsmith.report.figures import line_chart
 from opsmith.report.record import COUNT, RATIO, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
 from opsmith.report.tables import NOTHING, format_duration
@@ -239,10 +239,13 @@ def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
 
 
 def draw_courses(many: ManyRuns) -> Iterator[Figure]:
-    """The figures where nobody chose: what was solved, and what was gained, by round and by cost."""
+    """The figures where nobody chose: what was solved, and what was gained, by round and by cost; pass@k."""
     by_cost = "cost" if any(step.cost for run in many.runs for step in run.course) else "tokens"
     for shown in ("solved", "gain") if any(run.view.optimised for run in many.runs) else ("solved",):
         yield from (draw_course(many, shown, "round"), draw_course(many, shown, by_cost))
+    views = [run.view for run in many.runs]
+    if any(view.pass_at_k for view in views):
+        yield from annotate_figures([draw_pass_at_k(views)], views)
 
 
 def _list_series(many: ManyRuns, group: str, is_short: bool = True) -> dict[str, list[ManyRun]]:

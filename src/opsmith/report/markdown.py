@@ -12,6 +12,7 @@ from opsmith.records import printable
 from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
 from opsmith.report.failures import FailureReader, FailureView
 from opsmith.report.languages import LanguageTable, read_languages, tabulate_languages
+from opsmith.report.many_runs import ManyRuns, read_many, tabulate_course, tabulate_runs
 from opsmith.report.pages import format_moment
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value, escape_markup, write_grid
 from opsmith.report.run_tables import list_tables, say_pass_at_1
@@ -28,7 +29,7 @@ from opsmith.store.queries import KeptExperience
 def write_markdown(store: Store, runs: Sequence[str]) -> str:
     """The runs (whole ids) one after another; several begin with a table of all."""
     views = [run_view(store, run) for run in runs]
-    lines = list(_write_all(views)) if len(views) > 1 else []
+    lines = list(_write_all(read_many(store, views))) if len(views) > 1 else []
     if have_several_targets(views):
         lines += _by_target(store, views)
     if (languages := read_languages(store, views)) is not None:
@@ -45,10 +46,9 @@ def fence_text(text: str) -> Iterator[str]:
     yield from (fence, printable(text.strip("\n"), keep="\n\t"), fence, "")
 
 
-def _write_all(views: Sequence[RunView]) -> Iterator[str]:
-    yield from ("# All runs", "")
-    rows = [(view.label, *_list_figures(view)) for view in views]
-    yield from write_grid(DataTable("all runs", {"run": TEXT, **_FIGURES}, rows))
+def _write_all(many: ManyRuns) -> Iterator[str]:
+    yield from ("# All runs", "", *write_grid(tabulate_runs(many)))
+    yield from ("## Solved, by round", "", *write_grid(tabulate_course(many, "solved", "round")))
 
 
 def _by_target(store: Store, views: Sequence[RunView]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from opsmith.records import Suggestion, to_json
 from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
-from opsmith.report.tables import NOTHING
+from opsmith.report.tables import NOTHING, format_cost
 from opsmith.results.intervals import Estimate
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics, read_optimisation
 from opsmith.results.states import AttemptState
@@ -112,12 +112,11 @@ def describe_gain(run: OptimisedRun) -> Iterator[str]:
         yield _describe_metrics(metrics)
     usage = run.usage
     measured = "" if run.measured_seconds is None else f", {run.measured_seconds:.1f} s of measuring"
-    usd = "unknown cost" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
     tokens = usage.input_tokens + usage.output_tokens
-    yield f"spent on it: {usage.requests:,} requests, {tokens:,} tokens, {usd}{measured}"
+    yield f"spent on it: {usage.requests:,} requests, {tokens:,} tokens, cost {format_cost(usage)}{measured}"
     cost = run.cost
     if cost is not None:
-        dollars = "unknown cost" if cost.usd is None else f"${cost.usd:.5f}"
+        dollars = "cost unknown" if cost.usd is None else f"${cost.usd:.5f}" if cost.usd else "$0"
         seconds = "" if cost.measured_seconds is None else f", {cost.measured_seconds:.2f} s of measuring"
         yield f"for each per cent of the mean gain: {cost.tokens:,.0f} tokens, {dollars}{seconds}"
     if run.spread is not None:

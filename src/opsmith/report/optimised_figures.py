@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from opsmith.report.curves import Figure, annotate_figures, figures_of
@@ -18,17 +18,17 @@ from opsmith.store.rows import OPTIMISATION
 BEFORE, AFTER = "start program", "best program"
 
 
-def list_figures(runs: Sequence[RunView]) -> list[Figure]:
-    """All figures of a run, or of several in one; those of optimisation and fronts are one run's."""
-    figures = figures_of(runs)
-    if len(runs) == 1 and runs[0].optimised is not None:
-        tasks = runs[0].optimised.result.tasks
+def list_figures(run: RunView) -> list[Figure]:
+    """All figures of a run."""
+    figures = figures_of(run)
+    if run.optimised is not None:
+        tasks = run.optimised.result.tasks
         attempts = sum(len(task.steps) for task in tasks)
-        size = f"n = {count_noun(len(tasks), 'task')}, {count_noun(attempts, 'attempt')}; seed {runs[0].seed}"
-        figures += annotate_figures(_draw_optimisation(runs[0].optimised.result), runs, size)
-    if len(runs) == 1 and runs[0].fronts is not None:
-        drawn = draw_fronts(runs[0].fronts.fronts)
-        figures += annotate_figures([drawn] if drawn is not None else [], runs)
+        size = f"n = {count_noun(len(tasks), 'task')}, {count_noun(attempts, 'attempt')}; seed {run.seed}"
+        figures += annotate_figures(_draw_optimisation(run.optimised.result), [run], size)
+    if run.fronts is not None:
+        drawn = draw_fronts(run.fronts.fronts)
+        figures += annotate_figures([drawn] if drawn is not None else [], [run])
     return figures
 
 

@@ -20,7 +20,7 @@ from opsmith.report.by_target import (
     problems_json,
     task_json,
 )
-from opsmith.report.views import RunView, TaskRow, run_view
+from opsmith.report.views import RunView, TaskRow
 from opsmith.results.intervals import Estimate, estimate_difference
 from opsmith.store import Store
 
@@ -84,11 +84,6 @@ class Comparison:
             "unpaired_tasks": list(self.unpaired),
             "differing_settings": {name: [first, second] for name, first, second in self.settings},
         }
-
-
-def compare_runs(store: Store, first: str, second: str) -> Comparison:
-    """Two runs of a store, by their ids or the beginnings of them. Raises UsageError for one that does not exist."""
-    return compare_views(store, run_view(store, first), run_view(store, second))
 
 
 def compare_views(store: Store, *views: *tuple[RunView, RunView]) -> Comparison:

@@ -12,7 +12,7 @@ from rich.table import Table
 from opsmith.models import Message
 from opsmith.records import Outcome, Task, printable
 from opsmith.report.conversations import is_tool_turn, list_calls
-from opsmith.report.tables import DESCRIPTION, make_table
+from opsmith.report.tables import DESCRIPTION, count_noun, make_table
 from opsmith.report.verdicts import name_fault, verdict_json
 from opsmith.results.refusals import RunRefusals, describe_nearness, read_refusals
 from opsmith.store import Store
@@ -92,7 +92,8 @@ def print_task(console: Console, store: Store, run: str, task: str) -> None:
     refusals = read_refusals(store, run, task)
     counts = Counter("refused" if row.outcome is Outcome.REFUSED else name_outcome(row) for row in rows)
     words = ", ".join(f"{counts[name]:,} {name}" for name in ("passed", "refused", "unjudged") if counts[name])
-    console.print(printable(f"{task}: {len(rows):,} samples: {words or 'no answer yet'}"))
+    unanswered = "none has a verdict" if refusals.unjudged else "no answer yet"
+    console.print(printable(f"{task}: {count_noun(len(rows), 'sample')}: {words or unanswered}"))
     passed = [row.id[:12] for row in rows if row.outcome is Outcome.PASSED]
     if passed:
         more = f" and {len(passed) - PASSED} more" if len(passed) > PASSED else ""
@@ -105,6 +106,8 @@ def print_task(console: Console, store: Store, run: str, task: str) -> None:
         console.print(
             printable(f"unjudged  {group.samples:,}, at fault: {name_fault(group.charged_to)}: {group.reason}")
         )
+    if not rows:
+        return
     console.print(printable(f"look at one:  opsmith show {run} SAMPLE"), soft_wrap=True)
     console.print(printable(f"all samples:  opsmith show {run} {task} --samples"), soft_wrap=True)
 

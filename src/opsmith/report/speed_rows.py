@@ -58,7 +58,7 @@ class SpeedSummary:
         counts = [(self.withheld, "without a ratio"), (self.screened, "screened only, in no headline")]
         tail = "".join(f"; {count} {words}" for count, words in counts if count)
         if self.gain is None:
-            return f"no ratio that may be published{tail}"
+            return f"no ratio {'that may be published' if self.withheld else 'of the full grade'}{tail}"
         counted = f"geometric mean of {self.ratios} measurements{tail}"
         if self.objective.is_counted:
             more, less = ("partner", "program") if self.objective.is_less_better else ("program", "partner")
@@ -158,8 +158,13 @@ def list_reasons(rows: Iterable[SpeedRow]) -> list[str]:
 
 def describe_speed(measurement: SpeedMeasurement) -> str:
     """A line of a log."""
-    time = NOTHING if measurement.time is None else write_time(measurement.time, measurement.objective)
-    figures = ", ".join(figure for figure in (time, _write_ratio(measurement)) if figure != NOTHING)
+    time, ratio = measurement.time, measurement.ratio
+    words = [write_time(time, measurement.objective)] if time is not None else []
+    if ratio is not None and measurement.objective.is_counted:
+        words.append(_write_ratio(measurement))
+    elif ratio is not None:
+        words.append(f"{ratio.precise} times as fast as {ratio.partner[:8]}")
+    figures = ", ".join(words)
     return "; ".join(words for words in (figures, measurement.reason) if words)
 
 

@@ -16,13 +16,14 @@ from opsmith.store.measurements import StoredSpeed
 _UNITS = {"time": "ns", "GB/s": "GB/s", "GFLOP/s": "GFLOP/s", "of the limit": SHARE, "ratio": RATIO}
 
 
-def tabulate_speeds(rows: Iterable[SpeedRow], is_of_run: bool = False) -> DataTable:
-    """A row for each shape set of one program; `is_of_run`: of each task's program."""
-    columns = {"task": TEXT} if is_of_run else {}
+def tabulate_speeds(rows: Iterable[SpeedRow], is_of_run: bool = False, is_of_task: bool = False) -> DataTable:
+    """A row for each shape set of one program; `is_of_run`: of each task's program, `is_of_task`: of each sample's."""
+    columns = {"sample" if is_of_task else "task": TEXT} if is_of_run else {}
     columns |= {"shape set": TEXT, **_UNITS, "claim": TEXT, "grade": TEXT}
     cells = [
         [
-            *([Said(row.task, link=("task", row.task))] if is_of_run else []),
+            *([row.sample[:12] if row.sample else NOTHING] if is_of_task else []),
+            *([Said(row.task, link=("task", row.task))] if is_of_run and not is_of_task else []),
             Said(row.shape_set, note=row.sizes) if is_of_run else f"{row.shape_set} ({row.sizes})",
             *row.figures,
             row.claim,
@@ -33,11 +34,11 @@ def tabulate_speeds(rows: Iterable[SpeedRow], is_of_run: bool = False) -> DataTa
     return DataTable("speed" if is_of_run else "", columns, cells, ("grade", *list(_UNITS)[3:0:-1]))
 
 
-def print_speeds(console: Console, speeds: Sequence[StoredSpeed]) -> None:
-    """What `opsmith show` says of measurements; nothing where there are none."""
+def print_speeds(console: Console, speeds: Sequence[StoredSpeed], is_of_task: bool = False) -> None:
+    """What `opsmith show` says of measurements; nothing where there are none. `is_of_task`: of several samples."""
     if speeds:
         rows = list(map(word_speed, speeds))
-        console.print(tabulate_speeds(rows, is_of_run=True))
+        console.print(tabulate_speeds(rows, is_of_run=True, is_of_task=is_of_task))
         console.print(*list_reasons(rows), f"speed   {summarise_speeds(speeds)}", sep="\n")
 
 

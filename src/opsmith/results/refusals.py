@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from textwrap import shorten
 from typing import NamedTuple
 
 from opsmith.records import Diagnostic, Stage, Verdict, printable, verdict_from_json
@@ -261,7 +262,7 @@ def name_failure(message: str) -> str:
     """
     block = _GIVEN.search(message)
     reason = block.group(1) if block else message.partition("\n")[0]
-    return printable(_LINE.sub("", reason))[:300]
+    return printable(shorten(_LINE.sub("", reason), 300, placeholder=" ..."))
 
 
 def describe_finding(finding: Diagnostic) -> str:

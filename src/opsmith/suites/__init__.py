@@ -284,6 +284,8 @@ def _resolve_one(name: str) -> Iterable[Path]:
         return [bundled[task_id]]
     near = get_close_matches(name, [*bundled, *SUITES], n=5, cutoff=0.5)
     hint = f"near matches: {', '.join(near)}" if near else "`opsmith tasks` lists the ids"
+    if path.is_file():
+        _refuse_name(f"{name}: holds no task; expected a .yaml file; try, if it is a language's: --target {name}")
     return _refuse_name(f"task {name!r}: no such id, file or folder; {hint}")
 
 

@@ -23,6 +23,7 @@ from opsmith.targets.protocols import (
     Scripted,
     Suffixed,
     Target,
+    Tuned,
     Versioned,
 )
 from opsmith.targets.trial import Trial
@@ -115,5 +116,9 @@ def write_script(target: Target, task: Task, source: str) -> str:
 def make_sampler(target: Target) -> Sampler:
     """The target's program sampler. Raises UsageError where it has none."""
     if not isinstance(target, Sampled):
-        raise UsageError(f"model 'embedded': target {target.name!r} has no sampler; try another model")
+        tuned = ", or opsmith optimise --model tuner for programs that are there" if isinstance(target, Tuned) else ""
+        raise UsageError(
+            f"model 'embedded': target {target.name!r} has no sampler; try: --model with a language model's name "
+            f"(opsmith models lists them){tuned}"
+        )
     return target.make_sampler()

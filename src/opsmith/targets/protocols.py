@@ -151,6 +151,20 @@ class Documented(Protocol):
         ...
 
 
+@runtime_checkable
+class HasManual(Protocol):
+    """A manual may be given with the language: prompts quote what of it is like their task."""
+
+    @property
+    def manual_tokens(self) -> int:
+        """That a prompt has for it at most."""
+        ...
+
+    def read_manual(self) -> Mapping[str, str]:
+        """Its passages by title, in its order; empty: none is given."""
+        ...
+
+
 # -- how candidates are judged
 
 
@@ -634,9 +648,10 @@ class Packaged(Protocol):
 
     requirements: Sequence[str]  # what the package needs beside Python, as pip knows them
 
-    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
-        """The files of a package `name` by path: `NAME/...`, which defines a function for each operator and imports
-        nothing but itself and the requirements, and `tests/...`, which need pytest as well.
+    def write_package(self, name: str, operators: Sequence[Solved]) -> Mapping[str, str | bytes]:
+        """The files of a package `name` by path, bytes where they are no texts: `NAME/...`, which defines a function
+        for each operator and imports nothing but itself and the requirements, and `tests/...`, which need pytest too.
+        A program stands in a file of its own, as it was written, or is part of the operator's module.
 
         Equal arguments give equal files. Texts of tasks and programs never become code other than what they are as
         functions and references of a task's author.

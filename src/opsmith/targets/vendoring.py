@@ -16,7 +16,7 @@ _IMPORT = re.compile(rf"\b(from|import) {ROOT}(?=[.\s])")
 
 def vendor_modules(package: str, roots: Iterable[str]) -> dict[str, str]:
     """Path below the package -> text of every module that these need of ours, imports rewritten to `package`."""
-    texts = _close_imports(roots)
+    texts = close_imports(roots)
     files_by_path = {f"{name.removeprefix(f'{ROOT}.').replace('.', '/')}.py": text for name, text in texts.items()}
     for folder in sorted({parent for name in texts for parent in _list_parents(name)}):
         files_by_path[f"{folder.removeprefix(ROOT).lstrip('.').replace('.', '/')}/__init__.py".lstrip("/")] = (
@@ -39,8 +39,9 @@ def imports_of(text: str) -> Iterator[str]:
         pending += [] if for_checkers else ast.iter_child_nodes(node)
 
 
-def _close_imports(roots: Iterable[str]) -> dict[str, str]:
-    """Module -> text. A package's own file is none of them: `_write_front` stands for it."""
+def close_imports(roots: Iterable[str]) -> dict[str, str]:
+    """All modules of ours that these import when they run, with their texts. A package's own file is none of them:
+    `_write_front` stands for it."""
     texts: dict[str, str] = {}
     pending = list(roots)
     while pending:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from opsmith.agents.similarity import score_documents
 from opsmith.targets import Target
-from opsmith.targets.protocols import PROPOSER, Documented
+from opsmith.targets.protocols import PROPOSER, Documented, HasManual
 from opsmith.tools import ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import ToolArguments
 from opsmith.tools.sections import cut_sections
@@ -54,6 +54,8 @@ def list_sections(target: Target) -> dict[str, str]:
     sections = cut_sections(target.base_prompt(PROPOSER) or "")
     if isinstance(target, Documented):
         sections |= {f"{name} (rule)": text for name, text in target.describe_constructs().items()}
+    if isinstance(target, HasManual):
+        sections |= {f"{title} (manual)": text for title, text in target.read_manual().items()}
     return sections
 
 

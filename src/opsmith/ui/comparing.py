@@ -13,12 +13,12 @@ from opsmith.report.beside import compare_samples
 from opsmith.report.by_target import align_problems, describe_task
 from opsmith.report.comparison import RUN_FIGURES, format_signed
 from opsmith.report.curves import draw_picture
-from opsmith.report.document import draw_pictures
 from opsmith.report.many_runs import (
     BY,
     SHOWN,
     TAG,
     draw_course,
+    draw_courses,
     read_many,
     tabulate_course,
     tabulate_groups,
@@ -103,7 +103,7 @@ def fill_runs(site: Site, names: tuple[str, str], now: bool) -> dict[str, Any]:
         "sides": sides,
         "signed": format_signed,
         "describe": describe_task,
-        "figures": draw_pictures(views),
+        "figures": [draw_picture(figure) for figure in draw_courses(read_many(site.store, views))],
     }
 
 

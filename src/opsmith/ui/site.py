@@ -166,7 +166,7 @@ class Site:
 
     def _make_results(self, run: str) -> Results:
         view = run_view(self.store, run)
-        return Results(view, draw_pictures([view]))
+        return Results(view, draw_pictures(view))
 
     def _read_failures(self, run: str) -> FailureReader:
         return FailureReader(self.store, run, self._ended.setdefault(run, {}))

@@ -38,7 +38,11 @@ def add_to(app: CommandApp) -> None:
     app.add("experiment", run_experiment, has_secret=True)
 
 
-_WHERE = ("concurrency", "request_timeout", "request_deadline", "executor", "ray_address", "workers")
+_WHERE = (  # settings of a run that no experiment compares
+    *("price_in", "price_out", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
+    *("request_deadline", "context_window", "batch", "executor", "ray_address", "workers", "candidate_seconds"),
+    *("trial_seconds", "pass_env"),
+)
 
 
 @offer_settings(f"base_url tasks samples trust_tasks {' '.join(_WHERE)}")
@@ -104,7 +108,7 @@ def _redraw_figures(experiments: tuple[Experiment, ...], results: Path, as_json:
 
 def _list_experiments(as_json: bool) -> None:
     from opsmith.report.tables import make_table, open_console
-    from opsmith_lab.evaluation.catalogue import list_experiments
+    from opsmith_lab.evaluation.catalogue import ALL, list_experiments
     from opsmith_lab.evaluation.reading import read_experiment
 
     experiments = [(read_experiment(file), file) for file in list_experiments().values()]
@@ -122,27 +126,31 @@ def _list_experiments(as_json: bool) -> None:
     rows = make_table("experiment", "what it shows", "arms")
     for experiment, _ in experiments:
         rows.add_row(experiment.name, experiment.title, ", ".join(arm.name for arm in experiment.arms))
-    open_console().print(rows)
+    collections = sorted({experiment.collection for experiment, _ in experiments} - {""})
+    several = f"several at once: {ALL} (those of the paper), {', '.join(collections)}"
+    open_console().print(rows, several)
 
 
 def _print_forecast(
     experiments: tuple[Experiment, ...], options: ExperimentOptions, place: Callable[[], Store], as_json: bool
 ) -> None:
-    from opsmith.forecast.forecast import ASSUMED, describe_expectation
+    from opsmith.forecast.forecast import describe_expectation, list_assumptions
     from opsmith.forecast.table import tabulate_forecasts
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
     from opsmith_lab.evaluation.forecast import forecast_runs
     from opsmith_lab.evaluation.plan import plan_runs
 
+    planned = {experiment.name: plan_runs(experiment, options) for experiment in experiments}
     with open_if_there(place) as store:
-        lines = {experiment.name: forecast_runs(plan_runs(experiment, options), store) for experiment in experiments}
+        lines = {name: forecast_runs(runs, store) for name, runs in planned.items()}
+    assumed = list_assumptions([run.settings for runs in planned.values() for run in runs])
     if as_json:
-        print(json.dumps({"experiments": to_json(lines), "assumed": ASSUMED}, indent=1))
+        print(json.dumps({"experiments": to_json(lines), "assumed": assumed}, indent=1))
         return
     for name, runs in lines.items():
         open_console().print(tabulate_forecasts(name, runs))
-    print(describe_expectation([run for runs in lines.values() for run in runs]), *ASSUMED, sep="\n")
+    print(describe_expectation([run for runs in lines.values() for run in runs]), *assumed, sep="\n")
 
 
 def _run_experiments(

@@ -51,5 +51,6 @@ def find_experiments(name: str) -> tuple[Experiment, ...]:
 def _suggest_name(name: str, files: Mapping[str, Path], every: Sequence[Experiment]) -> str:
     near = get_close_matches(name, files, n=1)
     collections = sorted({experiment.collection or ALL for experiment in every})
-    listed = f"known: {', '.join([*files, *collections])}" if files else "there is no folder `experiments` here"
+    known = f"known: {', '.join(files)}; several at once: {', '.join(collections)}"
+    listed = known if files else "there is no folder `experiments` here"
     return (f"did you mean {near[0]!r}? " if near else "") + listed

@@ -87,6 +87,8 @@ def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
     words += [f"--samples {options.samples}"] if options.samples is not None else []
     words += [f"--tasks {','.join(options.tasks)}"] if options.tasks else []
     words += [f"--seed {seed}" for seed in options.seeds]
+    window = options.where.get("context_window")  # the one of these settings that has a say in the results
+    words += [f"--context-window {window}"] if window is not None else []
     return " ".join(words)
 
 

@@ -39,7 +39,10 @@ Write = Callable[[Sequence[Message], float, random.Random], str]
 def make_writer(target: Target, role: str) -> Write:
     """What replies to a prompt in that role. Raises UsageError for a target whose programs cannot be rewritten."""
     if not isinstance(target, Tuned):
-        raise UsageError(f"model {role!r}: target {target.name!r} has no rewritings; try another model")
+        raise UsageError(
+            f"model {role!r}: target {target.name!r} has no rewritings; try: --model with a language model's name "
+            f"(opsmith models lists them)"
+        )
     tuner = target.make_tuner()
     if role == TUNER:
         return partial(_write_program, Rewriter(tuner))

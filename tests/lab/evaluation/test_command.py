@@ -11,6 +11,8 @@ from opsmith.cli.app import build_app
 from opsmith.models import table
 from opsmith.models.price import price_reply
 from opsmith.records import Usage
+from opsmith_lab.evaluation.plan import ExperimentOptions, format_command
+from opsmith_lab.evaluation.reading import read_experiment
 
 pytestmark = pytest.mark.usefixtures("warm_runs")
 
@@ -113,6 +115,18 @@ def test_nothing_is_asked_in_a_dry_run(server: OpenAIServer, tmp_path: Path) -> 
     assert not (tmp_path / "runs").exists()
     shown = call(tmp_path / "two.toml", "--dry-run", "--tasks", "index_0")
     assert "every reply is as long as max_tokens allows" in shown.stdout
+    assert "batch" not in shown.stdout, "what none of the runs does is not said"
+
+
+def test_a_server_of_ones_own_has_prices_and_a_window_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(TWO_ARMS)
+    own = ("--model", "openai/tiny", "--base-url", "http://127.0.0.1:9/v1", "--context-window", "8192")
+    done = call(tmp_path / "two.toml", "--dry-run", "--json", *own, "--price-in", "1", "--price-out", "2")
+    (first, second) = json.loads(done.stdout)["experiments"]["two"]
+    for usage in (first["most"], second["most"]):
+        assert usage["cost_usd"] == pytest.approx((usage["input_tokens"] + 2 * usage["output_tokens"]) / 1e6)
+    options = ExperimentOptions(where={"context_window": 8192, "workers": 1})
+    assert format_command(read_experiment(tmp_path / "two.toml"), options).endswith(" --context-window 8192")
 
 
 def test_a_missing_key_is_said_before_anything_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +143,7 @@ def test_a_missing_key_is_said_before_anything_is_asked(tmp_path: Path, monkeypa
     ("options", "words"),
     [
         (("fig22",), "did you mean 'fig2'?"),
+        (("fig22",), "several at once: agents, all, kforge"),
         (("fig2", "--model", "nobody"), "model 'nobody': no such model"),
         (("fig2", "--model", "embedded", "--samples", "0"), "--samples: given 0; expected at least 1"),
         (("fig2", "--model", "embedded", "--max-cost", "0"), "--max-cost: given 0.0; expected more than 0"),

@@ -11,9 +11,7 @@ import pytest
 from export.installs import link_packages, run_python
 from export.stores import RUN, Said, info, write_run
 
-from opsmith.errors import UsageError
 from opsmith.export.flashinfer import ExportedTraces, export_traces
-from opsmith.export.library import export_library
 from opsmith.export.torch_modules import ExportedModules, export_torch_modules
 from opsmith.imports.flashinfer.folder import import_definitions
 from opsmith.imports.flashinfer.formats import Definition, FlashinferSolution, read_json, read_model
@@ -51,12 +49,6 @@ def modules(store: Store, tmp_path_factory: pytest.TempPathFactory) -> ExportedM
 def traces(store: Store, tmp_path_factory: pytest.TempPathFactory) -> ExportedTraces:
     with Pool(1) as pool:
         return export_traces(store, RUN, tmp_path_factory.mktemp("export") / "traces", pool)
-
-
-def test_a_library_that_the_language_lacks_is_refused_with_the_forms_that_it_has(store: Store, tmp_path: Path) -> None:
-    forms = "no library of programs of the target cuda; try: --kernelbench DIR or --flashinfer DIR or --dataset DIR"
-    with Pool(1) as pool, pytest.raises(UsageError, match=forms):
-        export_library(store, RUN, tmp_path / "library", None, pool)
 
 
 def test_a_module_says_what_it_needs_where_there_is_no_gpu(modules: ExportedModules, tmp_path: Path) -> None:

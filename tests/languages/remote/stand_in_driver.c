@@ -48,6 +48,7 @@ int cuMemAlloc_v2(uint64_t *pointer, size_t size) {
   *pointer = (uint64_t)(uintptr_t)malloc(size);
   return OK;
 }
+int cuMemFree_v2(uint64_t pointer) { free((void *)(uintptr_t)pointer); return check_state(); }
 int cuMemcpyHtoD_v2(uint64_t target, const void *source, size_t size) { if (!check_state()) memcpy((void *)target, source, size); return check_state(); }
 int cuMemcpyDtoH_v2(void *target, uint64_t source, size_t size) { if (!check_state()) memcpy(target, (void *)source, size); return check_state(); }
 int cuMemcpyDtoD_v2(uint64_t target, uint64_t source, size_t size) { if (!check_state()) memcpy((void *)target, (void *)source, size); return check_state(); }

@@ -19,7 +19,7 @@ from opsmith.remote.here import measure_here
 from opsmith.remote.merging import merge_results, read_results
 from opsmith.remote.packing import Pack, pack_requests
 from opsmith.suites import load_tasks
-from opsmith.targets.gpu.nvidia.device_calls import LIBRARY_VARIABLE
+from opsmith.targets.gpu.nvidia.driver import LIBRARY_VARIABLE
 
 pytestmark = needs_cuda
 TASKS = ["row_sum", "inclusive_scan", "layer_norm"]

@@ -15,7 +15,7 @@ from targets.native.programs import needs_compiler
 
 from languages.remote.test_stand_in_gpu import compile_library
 from opsmith.environment import NAMED_BY_USER
-from opsmith.targets.gpu.nvidia.device_calls import LIBRARY_VARIABLE
+from opsmith.targets.gpu.nvidia.driver import LIBRARY_VARIABLE
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
 pytestmark = needs_compiler

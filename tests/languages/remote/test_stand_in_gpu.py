@@ -22,7 +22,7 @@ from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.remote.merging import merge_results, read_results
 from opsmith.remote.packing import Pack, pack_requests, write_pack
 from opsmith.targets.gpu.nvidia.carrying import CONVENTION
-from opsmith.targets.gpu.nvidia.device_calls import LIBRARY_VARIABLE
+from opsmith.targets.gpu.nvidia.driver import LIBRARY_VARIABLE
 
 pytestmark = needs_compiler
 HERE = Path(__file__).parent

@@ -1,12 +1,19 @@
 """The accelerator of `opsmith init --command`: a real assembler and a real simulator behind one TOML file."""
 
 import re
+import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from opsmith.errors import UsageError
 from opsmith.judging.pool import Pool
+from opsmith.measuring.baseline import compare_baseline
+from opsmith.measuring.costs import CostRequest, choose_counted_sets, count_at_sizes, measure_costs
+from opsmith.measuring.loop import TimingRoom
+from opsmith.measuring.record import MeasuringGrade
 from opsmith.profiling.choice import choose_profilers
 from opsmith.profiling.profiler import ProfileSubject
 from opsmith.records import Outcome, Task, Verdict
@@ -114,3 +121,31 @@ def test_the_generators_example_is_right_and_costs_fewer_cycles(pool: Pool, proj
     assert all(pool.verify(task, program).passed for program in programs)
     before, after = (pool.cost(task, program)["cycles"] for program in programs)
     assert before / after == pytest.approx(1.06, abs=0.01)
+
+
+def test_a_fault_of_the_simulator_has_its_line(pool: Pool, task: Task) -> None:
+    verdict = judge(pool, task, "add   s6, s4, s3", "add   s6, s4, 64")
+    assert task.impl is not None
+    [number] = [number for number, line in enumerate(task.impl.splitlines(), 1) if "vld" in line]
+    assert verdict.errors[0].line == number
+    assert "vld" in verdict.errors[0].block()
+
+
+def test_cycles_at_the_sizes_of_the_bench_beside_those_of_another_simulator(pool: Pool, project: Path) -> None:
+    """A simulator whose loads of a number have become dearer: what is slower is said, at every size."""
+    folder = shutil.copytree(project, project.parent / "dearer")
+    task = read_task_file(folder / "problems" / "row_sum.yaml", str(folder / "language.toml"))
+    assert task.impl is not None
+    request = CostRequest(task, task.impl, None, MeasuringGrade.SCREEN, shape_sets=choose_counted_sets(task))
+    with TimingRoom() as room:
+        count = partial(count_at_sizes, room)
+        before = [report.measurement for report in measure_costs(pool.verify, pool.cost, request, count)]
+        simulator = folder / "tools" / "sim.py"
+        simulator.write_text(simulator.read_text().replace("return 10\n", "return 20\n"))
+        now = [report.measurement for report in measure_costs(pool.verify, pool.cost, request, count)]
+    changes = compare_baseline(now, before)
+    assert [change.now.shape_set for change in changes] == ["base", "small", "odd", "large"]
+    assert all(change.is_regression and change.toolchains is not None for change in changes)
+    assert [change.ratio and round(change.ratio.value, 2) for change in changes] == [0.89, 0.84, 0.9, 0.97]
+    with pytest.raises(UsageError, match="has none of that name; known: base, tiny, odd, small, large"):
+        choose_counted_sets(task, ["huge"])

@@ -11,10 +11,11 @@ from opsmith.running.commands import CommandResult
 from opsmith.scaffold.project import COMMAND, write_project
 from opsmith.suites import load_tasks, read_task_file
 from opsmith.targets import get_target
+from opsmith.targets.command.arrays import name_arrays, read_arrays
 from opsmith.targets.command.diagnostics import explain_compile
 from opsmith.targets.command.improvement import describe_platform, write_improvement
 from opsmith.targets.command.language import Language, read_language
-from opsmith.targets.command.orders import MissingProgramError, find_programs, name_arrays, order_run, read_arrays
+from opsmith.targets.command.orders import MissingProgramError, find_programs, order_run
 from opsmith.targets.protocols import Versioned
 
 PROBLEM = """\
@@ -187,7 +188,7 @@ def test_files_of_numpy_go_in_and_come_out(tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "x.npy"), x.reshape(2, 3))
     np.save(tmp_path / "y.npy", x.reshape(2, 3))
     data = (tmp_path / "y.npy").read_bytes()
-    assert read_arrays(language, arrays, CommandResult({"out_y.npy": data}, b"", "", (0,))) == [x.tobytes()]
+    assert read_arrays("npy", arrays, {"out_y.npy": data}, b"", {}) == [x.tobytes()]
     for wrong, words in (
         (data.replace(b"<f4", b"<f8"), "descr '<f8' in place of '<f4'"),
         (data[:-4], "20 bytes in out_y.npy in place of 24"),
@@ -195,7 +196,7 @@ def test_files_of_numpy_go_in_and_come_out(tmp_path: Path) -> None:
         (b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 9000, "too long"),
         (b"\x93NUMPY\x01\x00\xff\x0f" + b"(" * 9000, "no mapping"),
     ):
-        problem = read_arrays(language, arrays, CommandResult({"out_y.npy": wrong}, b"", "", (0,)))
+        problem = read_arrays("npy", arrays, {"out_y.npy": wrong}, b"", {})
         assert isinstance(problem, str)
         assert words in problem
 
@@ -205,10 +206,8 @@ def test_standard_input_and_output(tmp_path: Path) -> None:
     arrays = name_arrays(read_problem(PROBLEM).problem, (2, 3, 0.5))
     order, _ = order_run(language, {}, arrays, [b"x" * 24, b"m" * 3])
     assert order.files[order.stdin] == b"x" * 24 + b"m" * 3
-    assert read_arrays(language, arrays, CommandResult({}, b"y" * 24, "", (0,))) == [b"y" * 24]
-    assert read_arrays(language, arrays, CommandResult({}, b"y", "", (0,))) == (
-        "1 bytes on the standard output in place of 24"
-    )
+    assert read_arrays("stdio", arrays, {}, b"y" * 24, {}) == [b"y" * 24]
+    assert read_arrays("stdio", arrays, {}, b"y", {}) == ("1 bytes on the standard output in place of 24")
 
 
 def test_messages_become_findings_and_those_that_no_pattern_knows_are_quoted() -> None:

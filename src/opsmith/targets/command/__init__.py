@@ -9,32 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.commands import CommandFailure, CommandResult, run_commands
-from opsmith.targets.command.diagnostics import cut_messages, explain_compile, explain_obstacles, quote_messages
+from opsmith.targets.command.arrays import RunArrays, name_arrays, read_arrays
+from opsmith.targets.command.diagnostics import (
+    cut_messages,
+    explain_compile,
+    explain_obstacles,
+    explain_run,
+    quote_messages,
+)
 from opsmith.targets.command.improvement import describe_platform, write_improvement
 from opsmith.targets.command.language import Language, read_language
-from opsmith.targets.command.orders import (
-    MissingProgramError,
-    RunArrays,
-    hash_tools,
-    name_arrays,
-    order_compile,
-    order_run,
-    read_arrays,
-)
+from opsmith.targets.command.manual import read_manual
+from opsmith.targets.command.orders import MissingProgramError, hash_tools, order_compile, order_run
 from opsmith.targets.command.variation import VariedPrograms, read_programs
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.layout import read_inputs
+from opsmith.targets.native.library.texts import OWNERSHIP, PROOF, describe_usage
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import NativeOptions, read_native_task
-from opsmith.targets.programs import Build
+from opsmith.targets.programs import Build, Solved
 from opsmith.targets.protocols import PROPOSER
 from opsmith.targets.runs import CommandRun, RunOutputs
 from opsmith.targets.trial import Checked, Trial, TrialResult
@@ -43,11 +44,17 @@ if TYPE_CHECKING:
     from opsmith.targets.native.trials import NativeTrialData
 
 _LONGEST_LINE = 1 << 16
+_NEEDS = """\
+The programs are {language}. A call builds its program once for each process, or takes what `make` has built, then runs
+it by the command of the language file, in a folder that is gone afterwards. `{variable}_TOOLS` names another folder for
+the toolchain, which commands call `{{here}}`. `LIBRARY.cycles` in `_library.py` has the cycles of each operator's last
+call, where the commands tell any. Tensors lie on the CPU."""
+_RUNNER = "The commands of the language, and what `{name}/toolchain` holds, build and run them"
 
 
 class CommandTarget(NativeTasks, DrawnTrials):
     """Fits `Target`, `Built`, `Commanded`, `Counting`, `Executed`, `HidesSizes`, `Versioned`, `Portable`, `Adapting`,
-    `Sampled`."""
+    `Sampled`, `HasManual`."""
 
     stages = ("PARSE", "COMPILE")
 
@@ -57,11 +64,22 @@ class CommandTarget(NativeTasks, DrawnTrials):
         self.verifier = language.version
         self.comment = language.tables.comment
         self.suffix = Path(language.tables.source).suffix  # of programs beside task files
+        manual = language.tables.manual
+        self._manual_files = [language.folder / name for name in manual.files] if manual is not None else []
+        self.manual_tokens = manual.tokens if manual is not None else 0
 
     # -- tasks and texts
 
     def base_prompt(self, role: str) -> str | None:
         return self.language.prompt if role == PROPOSER else None
+
+    def read_manual(self) -> Mapping[str, str]:
+        """Once: a file that changes under a run does not change its prompts."""
+        return self._manual
+
+    @cached_property
+    def _manual(self) -> Mapping[str, str]:
+        return read_manual(self._manual_files)
 
     @property
     def counts_cycles(self) -> bool:
@@ -155,22 +173,25 @@ class CommandTarget(NativeTasks, DrawnTrials):
     def plan_runs(self, task: Task, artefacts: Mapping[str, bytes], inputs: bytes | memoryview) -> Sequence[CommandRun]:
         """One run for each draw."""
         problem, (layout, views) = self.find_problem(task), read_inputs(memoryview(inputs))
+        source = artefacts.get(self.language.tables.source, b"").decode(errors="replace")
         runs = []
         for draw, arrays_of_draw in zip(layout.draws, views, strict=True):
             arrays = name_arrays(problem, draw.numbers)
             order, limits = order_run(self.language, artefacts, arrays, arrays_of_draw)
-            runs.append(CommandRun(order, limits, partial(self._read_run, arrays)))
+            runs.append(CommandRun(order, limits, partial(self._read_run, arrays, source)))
         return runs
 
-    def _read_run(self, arrays: RunArrays, result: CommandResult) -> RunOutputs | Diagnostic:
+    def _read_run(self, arrays: RunArrays, source: str, result: CommandResult) -> RunOutputs | Diagnostic:
         if result.limit:
             return _refuse_run(f"a program that takes more than {result.limit}", "look for a loop that does not end")
         if not result.is_ended_well:
+            if (finding := explain_run(self.language.tables.run.diagnostics, result, source)) is not None:
+                return finding
             words = quote_messages(result.messages) or quote_messages(result.printed.decode(errors="replace"))
             code = result.codes[-1]
             end = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
             return _refuse_run(f"a process that {end}{': ' if words else ''}{words}", "")
-        pieces = read_arrays(self.language, arrays, result)
+        pieces = read_arrays(self.language.tables.run.arrays, arrays, result.files, result.printed, result.obstacles)
         if isinstance(pieces, str):
             return _refuse_run(pieces, "write every output, whole")
         words, table = self._read_words(result), self.language.tables.profile
@@ -195,6 +216,24 @@ class CommandTarget(NativeTasks, DrawnTrials):
     def profile_words(self) -> str:
         table = self.language.tables.profile
         return table.words if table is not None else ""
+
+    # -- programs taken away: few commands need it
+
+    requirements: Sequence[str] = ("torch>=2.6",)  # of a package
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str | bytes]:
+        from opsmith.targets.command.library_package import write_package  # noqa: PLC0415
+
+        return write_package(self.language, name, operators)
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        return describe_usage(name, operators, _NEEDS.format(language=self.language.tables.name, variable=name.upper()))
+
+    def describe_proof(self, name: str) -> str:
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        return OWNERSHIP.format(name=name, runner=_RUNNER.format(name=name))
 
     # -- data, in a task's worker
 

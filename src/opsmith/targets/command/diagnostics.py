@@ -44,16 +44,25 @@ def cut_messages(messages: str) -> str:
     return "\n".join(line[:LONGEST_LINE] for line in lines)
 
 
-def _read_findings(pattern: str, messages: str, lines: Sequence[str], language: str) -> Iterator[Diagnostic]:
+def explain_run(pattern: str, result: CommandResult, source: str) -> Diagnostic | None:
+    """The first finding that the pattern finds in what a run said that ended badly; None: there is none."""
+    messages = cut_messages(result.messages + "\n" + result.printed.decode(errors="replace"))
+    findings = _read_findings(pattern, messages, source.splitlines(), "", "RUN") if pattern else iter(())
+    return next(findings, None)
+
+
+def _read_findings(
+    pattern: str, messages: str, lines: Sequence[str], language: str, kind: str = KIND
+) -> Iterator[Diagnostic]:
     for match in re.finditer(pattern, messages, re.MULTILINE):
         groups = {name: cut_line(join_line(value)) for name, value in match.groupdict().items() if value is not None}
         number = _read_number(groups.get("line"))
         text = lines[number - 1].strip() if number is not None and number <= len(lines) else ""
         yield Diagnostic(
-            KIND,
+            kind,
             groups.get("file", "program"),
             groups.get("message", cut_line(join_line(match[0]))),
-            groups.get("expected", f"{language} that the compiler takes"),
+            groups.get("expected", f"{language} that the compiler takes" if kind == KIND else "outputs"),
             groups.get("remedy", ""),
             number,
             _read_number(groups.get("column")),

@@ -18,12 +18,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from opsmith.errors import TaskError
 from opsmith.outside import read_text, read_toml
 from opsmith.records import content_hash
+from opsmith.targets.command.words import LISTS, PLACEHOLDER, PLACES
 
-PLACES = ("here", "python", "source", "inputs", "outputs", "sizes", "scalars")  # what texts in braces stand for
-LISTS = frozenset(PLACES[3:])  # several words each; with `=`, as in {sizes=}, each with its name: M=48
 MOST_ERRORS = 5  # that are told at once
 _OWN_FILE = re.compile(r"\{here\}/([^{}]+)")  # a word that is a file beside the language file
-PLACEHOLDER = re.compile(r"\{([a-z]+)(=?)\}")
 
 
 def _check_placeholders(text: str) -> str:
@@ -91,6 +89,7 @@ class RunTable(_Table):
     command: Command
     processes: bool = False  # may it start others? They are not counted, and each may use all that one may
     arrays: Literal["raw", "npy", "stdio"] = "raw"  # files of bytes, files of numpy's, or standard input and output
+    diagnostics: Pattern = ""  # of a run that ended badly: groups as those of compile.diagnostics
     cycles: Pattern = ""  # its group `cycles`, or its first one, is a whole number on the output or the messages
 
 
@@ -126,6 +125,22 @@ class ImprovementTable(_Table):
     example: str = ""  # for the generator: a program, a suggestion, and the better program that came of it
 
 
+class LibraryTable(_Table):
+    """What a library of programs takes along, and how it is built where it is installed."""
+
+    files: list[str] | None = None  # beside this file: part of the package, whose commands find them in {here}; without
+    # it those of `toolchain.readable`; []: none, {here} is a variable of the environment
+    build: list[Command] = []  # in place of `compile.commands`: for the machine, where programs were judged on a model
+    install: list[Command] = []  # once all operators were built, in the folder of what was built
+
+
+class ManualTable(_Table):
+    """What is quoted to models for a task, by likeness to it."""
+
+    files: Annotated[list[str], Field(min_length=1, max_length=8)]  # .md and .txt, beside this file
+    tokens: Annotated[int, Field(ge=100, le=100_000)] = 3000  # of one prompt, at most
+
+
 class LanguageTables(_Table):
     """The whole file."""
 
@@ -141,9 +156,17 @@ class LanguageTables(_Table):
     toolchain: ToolchainTable = ToolchainTable()
     limits: LimitsTable = LimitsTable()
     improvement: ImprovementTable = ImprovementTable()
+    library: LibraryTable = LibraryTable()
+    manual: ManualTable | None = None
 
 
-UNJUDGED_KEYS = {"prompt", "programs", "improvement"}  # what models are told: it decides no verdict
+UNJUDGED_KEYS = {
+    "prompt",
+    "programs",
+    "improvement",
+    "library",
+    "manual",
+}  # what models are told, or libraries: no verdict's
 
 
 @dataclass(frozen=True)
@@ -158,8 +181,11 @@ class Language:
 
     @property
     def digest(self) -> str:
-        """Of all that decides a verdict: everything in the file but what models are told, and what profiles show."""
-        return content_hash("language", json.dumps(self.tables.model_dump(exclude=UNJUDGED_KEYS), sort_keys=True))
+        """Of all that decides a verdict: all in the file but what models are told, and what libraries take along."""
+        said = self.tables.model_dump(exclude=UNJUDGED_KEYS)
+        if not self.tables.run.diagnostics:
+            del said["run"]["diagnostics"]  # languages that have none are called what they were
+        return content_hash("language", json.dumps(said, sort_keys=True))
 
     @property
     def version(self) -> str:
@@ -249,6 +275,8 @@ _TABLES = {
     "toolchain": ToolchainTable,
     "limits": LimitsTable,
     "improvement": ImprovementTable,
+    "library": LibraryTable,
+    "manual": ManualTable,
 }
 
 

@@ -29,11 +29,17 @@ from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
+from opsmith.targets.native.library.texts import DRIVER_RUNS, OWNERSHIP, PROOF, describe_usage
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Build, CarriedBuild, Solved, TorchExtension, TorchModule
 
 VERIFIER = "cuda-3"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+
+_NEEDS = """\
+A call launches the kernels by NVIDIA's driver: for tensors of a GPU on torch's current stream, without waiting; tensors
+of the CPU are copied there and back. `programs/*.cubin` were compiled for the architecture that the table names, and
+run on devices of its generation; the sources lie beside them."""
 
 
 class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
@@ -81,12 +87,10 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
     def make_request(self, task: Task, source: str) -> CudaRequest:
         """What is built of a program that `check_program` passed."""
-        bound = self.bind_program(task, source)
-        if not isinstance(bound, BoundPlan):
-            raise ValueError(f"a program that is refused at PARSE: {bound[0]}")
         options = self.find_options(task)
         assert isinstance(options, CudaOptions)
-        return CudaRequest(hash_problem(self.find_problem(task)), source, bound, options.arch)
+        plan = self.require_plan(task, source)
+        return CudaRequest(hash_problem(self.find_problem(task)), source, plan, options.arch)
 
     def build_carried(self, task: Task, source: str) -> CarriedBuild:
         return build_carried(self.make_request(task, source), open_cache())
@@ -100,6 +104,24 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
     def describe_build(self, task: Task, source: str) -> str:
         problem, request = self.find_problem(task), self.make_request(task, source)
         return describe_resources(request, problem, open_cache())
+
+    # -- programs taken away: few commands need it
+
+    requirements: Sequence[str] = ("torch>=2.6",)  # of a package
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str | bytes]:
+        from opsmith.targets.cuda.library_package import write_package  # noqa: PLC0415
+
+        return write_package(name, operators, [self.build_carried(one.task, one.source) for one in operators])
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        return describe_usage(name, operators, _NEEDS)
+
+    def describe_proof(self, name: str) -> str:
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        return OWNERSHIP.format(name=name, runner=DRIVER_RUNS)
 
     def write_torch_module(self, solved: Solved) -> TorchModule:
         from opsmith.targets.cuda.host_code.torch_module import write_torch_module  # noqa: PLC0415 - few commands need it

@@ -68,6 +68,13 @@ class GpuPrograms(DrawnTrials, ABC):
             errors = self._check_stated_sizes(task, bound)
         return add_texts(errors, source) if errors or not isinstance(bound, BoundPlan) else bound
 
+    def require_plan(self, task: Task, source: str) -> BoundPlan:
+        """The plan of a program that `check_program` passed. Raises ValueError for another one."""
+        bound = self.bind_program(task, source)
+        if not isinstance(bound, BoundPlan):
+            raise ValueError(f"a program that is refused at PARSE: {bound[0]}")
+        return bound
+
     def _check_stated_sizes(self, task: Task, bound: BoundPlan) -> Findings:
         """The first fault at the sizes that the problem states; built-in ones may be left out of its trials."""
         problem = read_task_problem(task.text)

@@ -161,15 +161,16 @@ class ComputeDevice:
 
 
 @cache
-def open_device(has_limits: bool = False) -> ComputeDevice:
-    """The device of this process: the software driver's under Linux. `has_limits`: those that every device of WebGPU
-    has; else all that this one has. Raises OSError."""
-    api.choose_software()
+def open_device(has_limits: bool = False, is_software: bool = True) -> ComputeDevice:
+    """The device of this process: the software driver's under Linux where it `is_software`, else another one if there
+    is one. `has_limits`: those that every device of WebGPU has; else all that this one has. Raises OSError."""
+    if is_software:
+        api.choose_software()
     backend = api.METAL if sys.platform == "darwin" else api.VULKAN
     instance = api.make_instance(backend)
     adapters = api.list_adapters(instance, backend)
     records = [_describe_adapter(adapter) for adapter in adapters]
-    places = sorted(range(len(adapters)), key=lambda place: not records[place].is_software)
+    places = sorted(range(len(adapters)), key=lambda place: records[place].is_software != is_software)
     if not places:
         raise OSError("no device of WebGPU is here")
     return _request_device(adapters[places[0]], records[places[0]], has_limits)

@@ -93,7 +93,7 @@ def write_forms(source: str, bound: BoundPlan) -> dict[str, bytes]:
         REVERSED: _wrap_kernels(text, module, bound, {}, _REVERSAL).encode(),
         CHECKED: _write_checked(text, module, bound).encode(),
         PLAN: bound.write_json().encode(),
-        CHECKS: json.dumps(_list_checks(module, bound)).encode(),
+        CHECKS: json.dumps(list_checks(module, bound)).encode(),
     }
 
 
@@ -112,7 +112,8 @@ def _read_places(words: Mapping[str, Any]) -> dict[int, Any]:
     return {int(place): value for place, value in words.items()}
 
 
-def _list_checks(module: Module, bound: BoundPlan) -> dict[str, object]:
+def list_checks(module: Module, bound: BoundPlan) -> dict[str, Any]:
+    """By kernel: names and widths of its arrays by binding, which of them it writes, whether it uses numbers."""
     kernels = {}
     for kernel in bound.list_kernels():
         used = module.list_used(kernel)

@@ -10,31 +10,25 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import gcd, prod
 from pathlib import Path
 from typing import Any
 
-from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.targets.gpu.passes import CALLS, DrawFills, PassFills, begin_fills
 from opsmith.targets.gpu.plan import (
-    INPUT,
     OUTPUT,
-    WHOLE,
     WORKSPACE,
-    BoundArgument,
     BoundPlan,
     ResolvedLaunch,
     read_bound_plan,
 )
-from opsmith.targets.gpu.resolving import resolve_plan
 from opsmith.targets.native.layout import DrawLayout, Pass, read_inputs, write_outputs
 from opsmith.targets.wgsl import webgpu as api
 from opsmith.targets.wgsl.atomic_orders import WORKGROUP_PLACES
 from opsmith.targets.wgsl.device import ComputeDevice, Dispatch, open_device
-from opsmith.targets.wgsl.encoding import count_device_bytes, decode_array, encode_array
+from opsmith.targets.wgsl.encoding import encode_array
 from opsmith.targets.wgsl.instrumenting import (
     CHECKED,
     CHECKS,
@@ -48,7 +42,7 @@ from opsmith.targets.wgsl.instrumenting import (
     WorkgroupArray,
     read_checks,
 )
-from opsmith.targets.wgsl.limits import LIMITS
+from opsmith.targets.wgsl.memory import CallMemory
 from opsmith.targets.wgsl.reporting import AccessReport, ShaderFault, describe_report
 
 FORMS = (PLAIN, REVERSED, CHECKED, PLAIN)  # of the passes
@@ -98,7 +92,8 @@ class _Program:
             layout, views = draws[draw]
             self._order = fills.source
             held = fills.fill_draw(pass_, draw, layout.outputs)
-            with _DrawMemory(self._device, self._plan, layout) as memory:
+            memory = _DrawMemory(self._device, self._plan, layout)
+            with memory:
                 memory.fill_workspaces(held, views)
                 for _ in range(CALLS if pass_.is_ordinary else 1):
                     memory.fill_arrays(views, held)
@@ -137,15 +132,10 @@ class _Program:
             names = {**checks.names, **{WORKGROUP_PLACES + i: entry.name for i, entry in enumerate(self._workgroup)}}
             raise ShaderFault(describe_report(words, launch, names))
 
-    def _bind_arrays(self, form: str, launch: ResolvedLaunch, memory: _DrawMemory) -> list[Any]:
-        """Group 0, where the kernel uses anything."""
+    def _bind_arrays(self, form: str, launch: ResolvedLaunch, memory: CallMemory) -> list[Any]:
         checks = self._checks[launch.kernel]
-        arrays = [argument for argument in launch.arguments if argument.is_array]
-        rows = [(place, *memory.find_array(arrays[place], checks.widths[place])) for place in sorted(checks.names)]
-        if checks.has_numbers:
-            rows.append((len(arrays), *memory.make_numbers(launch)))
-        entries = [(place, buffer, 0, size) for place, buffer, size in rows]
-        return [self._device.bind_buffers(self._find_pipeline(form, launch.kernel), 0, entries)] if entries else []
+        pipeline = self._find_pipeline(form, launch.kernel)
+        return memory.bind_arrays(pipeline, launch, checks.names, checks.widths, checks.has_numbers)
 
     def _find_pipeline(self, form: str, kernel: str) -> Any:
         if (form, kernel) not in self._pipelines:
@@ -184,87 +174,24 @@ def _choose_walk(order: random.Random, groups: int) -> tuple[int, int]:
     return step, order.randrange(groups)
 
 
-# -- memory
+class _DrawMemory(CallMemory):
+    """The buffers of one draw, and what they hold before a call."""
 
-
-@dataclass
-class _DrawMemory:
-    """The buffers of one draw, gone at the end."""
-
-    device: ComputeDevice
-    plan: BoundPlan
-    layout: DrawLayout
-
-    def __post_init__(self) -> None:
-        resolved = resolve_plan(self.plan, self.layout.numbers, LIMITS)
-        self.launches = resolved.launches
-        spaces = [(space.dtype, size) for space, size in zip(self.plan.workspaces, resolved.workspaces, strict=True)]
-        self._sizes = {
-            "input": list(zip(self.plan.inputs, self.layout.inputs, strict=True)),
-            "output": list(zip(self.plan.outputs, self.layout.outputs, strict=True)),
-            "workspace": spaces,
-        }
-        self._buffers: list[Any] = []
-        self._arrays = {
-            (kind, place): (self.make_buffer(size), size)
-            for kind, rows in self._sizes.items()
-            for place, size in enumerate(count_device_bytes(dtype, size, BYTES_BY_DTYPE[dtype]) for dtype, size in rows)
-        }
-
-    def __enter__(self) -> _DrawMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.drop_buffers(*self._buffers)
-
-    def make_buffer(self, size: int, usage: int = _ARRAY) -> Any:
-        self._buffers.append(self.device.make_buffer(size, usage))
-        return self._buffers[-1]
-
-    def drop_buffers(self, *buffers: Any) -> None:
-        for buffer in buffers:
-            self._buffers = [kept_buffer for kept_buffer in self._buffers if kept_buffer != buffer]
-            self.device.drop_buffer(buffer)
-
-    def find_array(self, argument: BoundArgument, width: int) -> tuple[Any, int]:
-        """Its buffer and bytes; one entry at least for a variable of vectors."""
-        buffer, size = self._arrays[argument.kind, argument.place]
-        return buffer, max(size, 4 * width) if width > 1 else size
-
-    def count_entries(self, launch: ResolvedLaunch) -> dict[int, int]:
-        """Those of each array of a launch, by its place among them."""
-        arrays = [argument for argument in launch.arguments if argument.is_array]
-        sizes = [self._sizes[argument.kind][argument.place] for argument in arrays]
-        return {place: size // BYTES_BY_DTYPE[dtype] for place, (dtype, size) in enumerate(sizes)}
-
-    def make_numbers(self, launch: ResolvedLaunch) -> tuple[Any, int]:
-        """A buffer with the numbers of a launch, in their order."""
-        numbers = [argument for argument in launch.arguments if not argument.is_array]
-        values = ((entry.type == WHOLE, self.layout.numbers[entry.place]) for entry in numbers)
-        data = b"".join(struct.pack("<i", int(value)) if whole else struct.pack("<f", value) for whole, value in values)
-        data += bytes(-len(data) % 16)
-        buffer = self.make_buffer(len(data), api.UNIFORM | api.COPY_DST)
-        self.device.write_buffer(buffer, data)
-        return buffer, len(data)
+    def __init__(self, device: ComputeDevice, plan: BoundPlan, layout: DrawLayout) -> None:
+        super().__init__(device, plan, layout.numbers, layout.inputs, layout.outputs)
 
     def fill_workspaces(self, held: DrawFills, views: Sequence[memoryview]) -> None:
-        for (kind, _), (buffer, size) in self._arrays.items():
+        for (kind, _), (buffer, size) in self.arrays.items():
             if kind == WORKSPACE:
                 self.device.write_buffer(buffer, held.draw_workspace(size, views))
 
     def fill_arrays(self, views: Sequence[memoryview], held: DrawFills) -> None:
         """Inputs, and what outputs hold before: values of their types where they are old, else junk of any type."""
-        for (kind, place), (buffer, size) in self._arrays.items():
-            if kind == INPUT:
-                self.device.write_buffer(buffer, encode_array(self.plan.inputs[place], views[place]))
-            elif kind == OUTPUT and held.pass_.has_old_outputs:
+        self.write_inputs(views)
+        for (kind, place), (buffer, size) in self.arrays.items():
+            if kind == OUTPUT and held.pass_.has_old_outputs:
                 data = encode_array(self.plan.outputs[place], memoryview(held.outputs[place]))
                 self.device.write_buffer(buffer, data)
             elif kind == OUTPUT:
                 junk = held.outputs[place]
                 self.device.write_buffer(buffer, (junk * (size // max(1, len(junk)) + 1))[:size])
-
-    def read_outputs(self) -> Iterator[bytes]:
-        for place, (dtype, size) in enumerate(self._sizes[OUTPUT]):
-            buffer, length = self._arrays[OUTPUT, place]
-            yield decode_array(dtype, self.device.read_buffer(buffer, length), size)

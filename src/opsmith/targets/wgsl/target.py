@@ -11,7 +11,8 @@ from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
-from opsmith.targets.programs import Build
+from opsmith.targets.native.library.texts import DRIVER_RUNS, OWNERSHIP, PROOF, describe_usage
+from opsmith.targets.programs import Build, Solved
 from opsmith.targets.wgsl import webgpu
 from opsmith.targets.wgsl.canonical import write_canonical
 from opsmith.targets.wgsl.conventions import check_conventions
@@ -24,6 +25,11 @@ from opsmith.targets.wgsl.source import check_source
 from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
 
 VERIFIER = "wgsl-3"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+
+_NEEDS = """\
+A call runs its program on the first device of WebGPU that is no software driver, or else on that one (Mesa's llvmpipe,
+on which the programs were judged; `OPSMITH_WGSL_DEVICE=software` asks for it). Tensors lie on the CPU, and are copied
+to the device and back."""
 
 
 class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
@@ -76,6 +82,24 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
         if not isinstance(bound, BoundPlan):
             return Build({}, bound)
         return build_forms(source, bound)
+
+    # -- programs taken away: few commands need it
+
+    requirements: Sequence[str] = ("torch>=2.6", "wgpu>=0.32,<0.33")  # of a package
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str | bytes]:
+        from opsmith.targets.wgsl.library_package import write_package  # noqa: PLC0415
+
+        return write_package(name, operators, [self.require_plan(one.task, one.source) for one in operators])
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        return describe_usage(name, operators, _NEEDS)
+
+    def describe_proof(self, name: str) -> str:
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        return OWNERSHIP.format(name=name, runner=DRIVER_RUNS)
 
     def runtime_paths(self) -> Sequence[Path]:
         return tuple(webgpu.list_runtime())

@@ -85,5 +85,5 @@ def _write_headline(study: Study, rows: list[Row]) -> str:
     name = make_namer(study)
     counts = [f"{name(row)} {count_solved(estimate)}" for row, estimate in select_estimates(rows, "pass@n")]
     ratios = [f"{name(row)} {estimate:.2f}" for row, estimate in select_estimates(rows, "ratio")]
-    times = f"; times those of {study.experiment.relative_to}, paired: {', '.join(ratios)}" if ratios else ""
+    times = f"; as multiples of {study.experiment.relative_to}, paired: {', '.join(ratios)}" if ratios else ""
     return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{times}"

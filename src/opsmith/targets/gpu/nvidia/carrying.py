@@ -4,17 +4,18 @@ numbers."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsmith.errors import TargetError
 from opsmith.targets.gpu.nvidia import device_calls
 from opsmith.targets.gpu.nvidia.devices import DEVICE, describe_device
-from opsmith.targets.gpu.plan import WHOLE, BoundArgument, BoundPlan, ResolvedLaunch, read_bound_plan
-from opsmith.targets.gpu.resolving import PlanFault, resolve_plan
+from opsmith.targets.gpu.nvidia.launches import write_launches
+from opsmith.targets.gpu.plan import BoundPlan, read_bound_plan
+from opsmith.targets.gpu.resolving import PlanFault
 from opsmith.targets.programs import Build, CallConvention
 
-_PROGRAM, _PLAN, _KERNELS = "program", "plan", "kernels"
+PROGRAM, PLAN, KERNELS = "program", "plan", "kernels"
 CONVENTION = CallConvention(
     device_calls.__name__,
     "cuda-pairs/1",
@@ -36,38 +37,13 @@ def list_artefacts(
     runner names those of numbers (`i32`, `f64`); "": the driver says the size.
     """
     kernels = {"symbols": dict(symbols), "widths": {kernel: list(row) for kernel, row in widths.items()}}
-    return {_PROGRAM: cubin, _PLAN: plan.write_json().encode(), _KERNELS: json.dumps(kernels).encode()}
+    return {PROGRAM: cubin, PLAN: plan.write_json().encode(), KERNELS: json.dumps(kernels).encode()}
 
 
 def plan_call(build: Build, numbers: Sequence[float]) -> dict[str, Any]:
     """What is allocated and launched. Raises TargetError where the plan has no value at these numbers."""
-    kernels = json.loads(build.artefacts[_KERNELS])
+    kernels = json.loads(build.artefacts[KERNELS])
     try:
-        resolved = resolve_plan(read_bound_plan(build.artefacts[_PLAN]), numbers)
+        return write_launches(read_bound_plan(build.artefacts[PLAN]), kernels, numbers)
     except PlanFault as fault:
         raise TargetError(str(fault)) from fault
-    launches = [_write_launch(launch, kernels, numbers) for launch in resolved.launches]
-    return {"workspaces": list(resolved.workspaces), "launches": launches}
-
-
-def _write_launch(launch: ResolvedLaunch, kernels: Mapping[str, Any], numbers: Sequence[float]) -> dict[str, Any]:
-    widths = kernels["widths"].get(launch.kernel, [])
-    return {
-        "kernel": kernels["symbols"].get(launch.kernel, launch.kernel),
-        "grid": list(launch.grid),
-        "block": list(launch.block),
-        "shared": launch.shared,
-        "args": [list(row) for row in _list_arguments(launch.arguments, widths, numbers)],
-    }
-
-
-def _list_arguments(
-    arguments: Sequence[BoundArgument], widths: Sequence[str], numbers: Sequence[float]
-) -> Iterator[tuple[str, float]]:
-    """Each as the runner reads it: an array by its kind and place, a number by its width."""
-    for place, argument in enumerate(arguments):
-        if argument.is_array:
-            yield argument.kind, argument.place
-        else:
-            width = widths[place] if place < len(widths) else ""
-            yield width or ("whole" if argument.type == WHOLE else "floating"), numbers[argument.place]

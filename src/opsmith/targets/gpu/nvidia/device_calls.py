@@ -7,7 +7,6 @@ kernel runs where they are recorded, so that they are the trusted clock too.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
 import os
@@ -20,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from opsmith.targets.gpu.nvidia.driver import CudaDriver, DriverFault, KernelLaunch
 from opsmith.timing.carried import (
     LARGEST_TEXT,
     CarriedArrays,
@@ -38,7 +38,6 @@ CANARY, SLACK = 0x7B, 256  # around arrays in a GPU's memory
 
 if TYPE_CHECKING:
     Record = Mapping[str, Any]
-LIBRARY_VARIABLE = "OPSMITH_LIBCUDA"  # another file than libcuda.so.1
 _ATTRIBUTES = {  # of a device, by the numbers of cuda.h
     "multiprocessors": 16,
     "capability_major": 75,
@@ -51,64 +50,8 @@ _ATTRIBUTES = {  # of a device, by the numbers of cuda.h
     "shared_per_block_optin": 97,
 }
 _FUNCTION_ATTRIBUTES = {"most_threads": 0, "static_shared": 1, "local": 3, "registers": 4}
-_DYNAMIC_SHARED = 8
-_LARGE_SHARED = 48 << 10  # bytes from which on a kernel must be told that it may have them
-_NUMBERS = {
-    "i8": ctypes.c_int8,
-    "i32": ctypes.c_int32,
-    "u32": ctypes.c_uint32,
-    "i64": ctypes.c_int64,
-    "u64": ctypes.c_uint64,
-    "f32": ctypes.c_float,
-    "f64": ctypes.c_double,
-}
 _DESCRIBING_S = 60.0
 _LEAST_TURN_NS, _MOST_CALLS = 300_000, 16  # of kernels in a turn
-
-
-class CudaDriver:
-    """NVIDIA's driver on one device: its functions, called with a check of what they return."""
-
-    def __init__(self, index: int = 0) -> None:
-        name = os.environ.get(LIBRARY_VARIABLE, "libcuda.so.1")
-        try:
-            self._library = ctypes.CDLL(name)
-        except OSError as error:
-            raise TimingFault(f"no CUDA driver here ({error}); try: install NVIDIA's driver")
-        self.call("cuInit", ctypes.c_uint(0))
-        self.device, context = ctypes.c_int(), ctypes.c_void_p()
-        self.call("cuDeviceGet", ctypes.byref(self.device), ctypes.c_int(index))
-        self._context = context
-
-    def open_context(self) -> None:
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self.device)
-        self.call("cuCtxSetCurrent", self._context)
-
-    def call(self, name: str, *arguments: Any) -> None:
-        try:
-            function = self._library[name]
-        except AttributeError:
-            raise TimingFault(f"the CUDA driver has no {name}; try: a newer driver")
-        result = function(*arguments)
-        if result:
-            raise TimingFault(f"{name}: {self._name_error(result)}")
-
-    def has_function(self, name: str) -> bool:
-        return hasattr(self._library, name)
-
-    def ask_number(self, name: str, *arguments: Any) -> int:
-        """The whole number that a function writes to its first argument."""
-        value = ctypes.c_int()
-        self.call(name, ctypes.byref(value), *arguments)
-        return value.value
-
-    def _name_error(self, number: int) -> str:
-        text = ctypes.c_char_p()
-        try:
-            is_named = self._library["cuGetErrorName"](ctypes.c_int(number), ctypes.byref(text)) == 0
-        except AttributeError:
-            is_named = False
-        return (text.value or b"").decode() if is_named and text.value else f"error {number}"
 
 
 def describe_devices() -> dict[str, Any]:
@@ -121,7 +64,7 @@ def ask_driver() -> dict[str, Any]:
     """What the driver says of its devices."""
     try:
         return {"gpus": _list_gpus()}
-    except TimingFault as error:
+    except DriverFault as error:
         return {"gpus": [], "gpu_lack": str(error)}
 
 
@@ -159,11 +102,14 @@ class GpuSide:
         }
         self.arrays = {kind: [self._allocate_array(size) for size in row] for kind, row in sizes.items()}
         self._sizes = sizes
-        self._launches = [self._prepare_launch(module, launch) for launch in call["launches"]]
+        self._launches = [KernelLaunch(driver, module, launch, self.arrays) for launch in call["launches"]]
+        self._words = [
+            self._describe_kernel(ready.function, launch) for ready, launch in zip(self._launches, call["launches"])
+        ]
 
     def launch_kernels(self) -> None:
-        for function, place, parameters, _ in self._launches:
-            self._driver.call("cuLaunchKernel", function, *place, ctypes.c_void_p(), parameters, ctypes.c_void_p())
+        for launch in self._launches:
+            launch.start()
 
     def prepare_call(self, draws: Sequence[Sequence[int]], recipe: Recipe) -> None:
         """Fresh inputs by copies on the device; outputs and workspaces are poisoned."""
@@ -191,7 +137,7 @@ class GpuSide:
         return ""
 
     def describe_kernels(self) -> list[dict[str, Any]]:
-        return [words for _, _, _, words in self._launches]
+        return self._words
 
     def _allocate_array(self, size: int) -> int:
         pointer = ctypes.c_uint64()
@@ -208,57 +154,6 @@ class GpuSide:
         if size:
             self._driver.call("cuMemcpyDtoH_v2", data, ctypes.c_uint64(start), ctypes.c_size_t(size))
         return data.raw[:size]
-
-    def _prepare_launch(self, module: Any, launch: Record) -> tuple[Any, list[Any], Any, dict[str, Any]]:
-        function = ctypes.c_void_p()
-        self._driver.call("cuModuleGetFunction", ctypes.byref(function), module, launch["kernel"].encode())
-        if launch["shared"] > _LARGE_SHARED:
-            self._driver.call(
-                "cuFuncSetAttribute", function, ctypes.c_int(_DYNAMIC_SHARED), ctypes.c_int(launch["shared"])
-            )
-        values = self._make_values(function, launch)
-        pointers = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(value) for value in values])
-        pointers._values = values  # type: ignore[attr-defined]  # they live as long as what points to them
-        place = [ctypes.c_uint(number) for number in (*launch["grid"], *launch["block"], launch["shared"])]
-        return function, place, pointers, self._describe_kernel(function, launch)
-
-    def _make_values(self, function: Any, launch: Record) -> list[Any]:
-        """The arguments. The driver says how large parameters are; another number of them, or another size, is
-        refused."""
-        sizes = self._list_parameter_sizes(function, len(launch["args"]) + 1)
-        if sizes is not None and len(sizes) != len(launch["args"]):
-            raise TimingFault(
-                f"kernel {launch['kernel']}: {len(sizes)} parameters; the plan gives {len(launch['args'])}"
-            )
-        known_sizes = sizes or [0] * len(launch["args"])
-        values = [self._make_value(kind, value, size) for (kind, value), size in zip(launch["args"], known_sizes)]
-        for place, (value, size) in enumerate(zip(values, known_sizes)):
-            if size and ctypes.sizeof(value) != size:
-                raise TimingFault(
-                    f"{launch['kernel']}: parameter {place} has {size} bytes, the plan gives {ctypes.sizeof(value)}"
-                )
-        return values
-
-    def _make_value(self, kind: str, value: Any, size: int) -> Any:
-        if kind in self.arrays:
-            return ctypes.c_uint64(self.arrays[kind][value])
-        if kind in ("whole", "floating"):  # of a width that the driver alone knows
-            if not size:
-                raise TimingFault("the CUDA driver does not say how large parameters are; try: a newer one (12.4)")
-            kind = {("whole", 8): "i64", ("whole", 4): "i32", ("floating", 8): "f64"}.get((kind, size), "f32")
-        return _NUMBERS[kind](value)
-
-    def _list_parameter_sizes(self, function: Any, most: int) -> list[int] | None:
-        """None: this driver cannot say them."""
-        if not self._driver.has_function("cuFuncGetParamInfo"):
-            return None
-        sizes: list[int] = []
-        with contextlib.suppress(TimingFault):  # there is no further one
-            while len(sizes) < most:
-                place = [ctypes.c_size_t(len(sizes)), ctypes.c_size_t(), ctypes.c_size_t()]
-                self._driver.call("cuFuncGetParamInfo", function, place[0], *map(ctypes.byref, place[1:]))
-                sizes.append(place[2].value)
-        return sizes
 
     def _describe_kernel(self, function: Any, launch: Record) -> dict[str, Any]:
         words = {
@@ -390,7 +285,7 @@ def serve_process(request: Record, answers: BinaryIO) -> None:
         die_with(request["parent"])
     try:
         answer = ask_driver() if request["is_described"] else _answer_request(request)
-    except TimingFault as error:
+    except (TimingFault, DriverFault) as error:
         answer = {"error": str(error)}
     answers.write(json.dumps(answer).encode() + b"\n")
     os._exit(0)  # the driver of a device that has failed may not end

@@ -1,4 +1,4 @@
-"""An operator: a compiled program that is right, registered with `torch.library` as `torch.ops.PACKAGE.NAME`.
+"""An operator: a program that is right, registered with `torch.library` as `torch.ops.PACKAGE.NAME`.
 
 The inputs' shapes give the sizes; everything is checked before the program sees a pointer. CPU tensors of the declared
 types only; nothing is differentiated; the results share no memory with the inputs, which are never written. Inputs that
@@ -10,11 +10,10 @@ whether the reference works at the sizes: where it fails, results mean nothing.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -24,7 +23,6 @@ from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, Problem
 from opsmith.problems.size_kinds import list_varying
 from opsmith.targets.native.library.schema import write_schema
-from opsmith.targets.native.library.shared_object import SharedObject
 from opsmith.targets.native.library.sizes import SizePlan, plan_sizes
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.operator_error import OperatorError
@@ -32,6 +30,36 @@ from opsmith.targets.operator_error import OperatorError
 ALIGNMENT = 64  # bytes: where arrays begin when a program is judged
 
 Number = int | float
+
+
+@dataclass(frozen=True)
+class ProgramCall:
+    """One call of a program: contiguous tensors, results to be written, and the numbers beside them."""
+
+    name: str  # of the operator
+    problem: Problem
+    tensors: Sequence[Tensor]  # inputs, then parameters
+    results: Sequence[Tensor]  # whatever stands in them
+    dims: Sequence[int]  # the sizes that the program is told, in the order of `list_dims`
+    scalars: Sequence[Number]
+    threads: int  # that it may use
+
+
+class Programs(Protocol):
+    """The programs of one package, however they are run: a shared object, a driver, commands."""
+
+    package: str
+    devices: Sequence[str]  # where torch's tensors may lie, as torch calls them: cpu, cuda
+
+    def explain_lack(self) -> str:
+        """Which device is not here that the programs need, in words; "": none."""
+        ...
+
+    def run_program(self, call: ProgramCall) -> None:
+        """Fill the results. Raises OperatorError where the program cannot be run here."""
+        ...
+
+
 Results = Tensor | tuple[Tensor | tuple[Tensor, ...], ...]
 
 
@@ -51,7 +79,7 @@ class NativeOperator:
     threads: how many the program may use, 1 unless it was judged with more.
     """
 
-    def __init__(self, library: SharedObject, name: str, problem: Problem, threads: int = 1) -> None:
+    def __init__(self, library: Programs, name: str, problem: Problem, threads: int = 1) -> None:
         self.library, self.name, self.problem, self.threads = library, name, problem, threads
         self.plan: SizePlan = plan_sizes(problem)
         self.types: list[ArrayType] = [type_ for output in problem.outputs for type_ in output.types]
@@ -59,7 +87,7 @@ class NativeOperator:
             f"{library.package}::{name}",
             self._run_program,
             mutates_args=(),
-            device_types="cpu" if problem.tensors else None,
+            device_types=tuple(library.devices) if problem.tensors else None,
             schema=write_schema(problem, self.plan),
         )
         definition.register_fake(self._make_fakes)
@@ -86,32 +114,28 @@ class NativeOperator:
     def _run_program(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
         call = self._check_call(arguments)
         tensors = [_align_tensor(tensor) for tensor in call.tensors]
-        results = self._make_results(call, torch.device("cpu"))
-        pointers = [tensor.data_ptr() for tensor in (*tensors, *results)]
+        results = self._make_results(call, self._find_device(call))
         dims = [call.sizes[name] for name in self._dims]
-        self._call_function([*pointers, *dims, *call.scalars])
+        self.library.run_program(
+            ProgramCall(self.name, self.problem, tensors, results, dims, call.scalars, self.threads)
+        )
         return results[0] if len(results) == 1 else tuple(results)
 
     def _make_fakes(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
         call = self._check_call(arguments)
-        fakes = self._make_results(call, call.tensors[0].device if call.tensors else torch.device("cpu"))
+        fakes = self._make_results(call, self._find_device(call))
         return fakes[0] if len(fakes) == 1 else tuple(fakes)
+
+    def _find_device(self, call: CheckedCall) -> torch.device:
+        """Where the tensors lie. Raises OperatorError where they lie in several places."""
+        devices = list(dict.fromkeys(tensor.device for tensor in call.tensors)) or [torch.device("cpu")]
+        if len(devices) > 1:
+            raise OperatorError(f"{self.name}: given tensors on {', '.join(map(str, devices))}; expected one device")
+        return devices[0]
 
     def _make_results(self, call: CheckedCall, device: torch.device) -> list[Tensor]:
         pairs = zip(self.types, call.shapes, strict=True)
         return [torch.empty(shape, dtype=dtype_of(type_.dtype), device=device) for type_, shape in pairs]
-
-    def _call_function(self, arguments: Sequence[Number]) -> None:
-        if self.threads == 1:
-            self._function(*arguments)
-            return
-        openmp = self.library.handle  # which is linked with it
-        before = openmp.omp_get_max_threads()
-        openmp.omp_set_num_threads(self.threads)  # of this thread alone
-        try:
-            self._function(*arguments)
-        finally:
-            openmp.omp_set_num_threads(before)
 
     @cached_property
     def fixed(self) -> list[str]:
@@ -121,15 +145,6 @@ class NativeOperator:
     @cached_property
     def _dims(self) -> list[str]:
         return list_dims(self.problem)
-
-    @cached_property
-    def _function(self) -> Any:
-        pointers = [ctypes.c_void_p] * (len(self.problem.tensors) + len(self.types))
-        dims = [ctypes.c_int64] * len(self._dims)
-        scalars = [
-            ctypes.c_int64 if isinstance(value, int) else ctypes.c_double for value in self.problem.scalars.values()
-        ]
-        return self.library.find_function(self.name, [*pointers, *dims, *scalars])
 
     # -- checks; sizes may be symbolic
 

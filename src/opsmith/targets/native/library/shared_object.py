@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from opsmith.targets.native.flags import choose_isa, find_missing_features, read_features
+from opsmith.targets.native.library.operator import ProgramCall
 from opsmith.targets.operator_error import OperatorError
 
 ISA = "isa"  # what the symbol that says the instruction sets ends with
@@ -18,13 +19,38 @@ ISA = "isa"  # what the symbol that says the instruction sets ends with
 class SharedObject:
     """That of one package. Its symbols begin with the package's name."""
 
+    devices = ("cpu",)
+
     def __init__(self, package: str, path: Path) -> None:
         self.package, self.path = package, path
+        self._functions: dict[str, Callable[..., None]] = {}
 
-    def find_function(self, name: str, argument_types: Sequence[Any]) -> Callable[..., None]:
+    def explain_lack(self) -> str:
+        return ""
+
+    def run_program(self, call: ProgramCall) -> None:
+        """See `Programs`."""
+        function = self._functions.get(call.name) or self._find_function(call)
+        arguments = [*(tensor.data_ptr() for tensor in (*call.tensors, *call.results)), *call.dims, *call.scalars]
+        if call.threads == 1:
+            function(*arguments)
+            return
+        openmp = self.handle  # which is linked with it
+        before = openmp.omp_get_max_threads()
+        openmp.omp_set_num_threads(call.threads)  # of this thread alone
+        try:
+            function(*arguments)
+        finally:
+            openmp.omp_set_num_threads(before)
+
+    def _find_function(self, call: ProgramCall) -> Callable[..., None]:
         """A function of the library as ctypes calls it. Raises OperatorError where it cannot be loaded."""
-        function: Any = getattr(self.handle, f"{self.package}_{name}")
-        function.argtypes, function.restype = list(argument_types), None
+        function: Any = getattr(self.handle, f"{self.package}_{call.name}")
+        declared = call.problem.scalars.values()
+        numbers = [ctypes.c_int64 if isinstance(value, int) else ctypes.c_double for value in declared]
+        pointers = [ctypes.c_void_p] * (len(call.tensors) + len(call.results))
+        function.argtypes, function.restype = [*pointers, *[ctypes.c_int64] * len(call.dims), *numbers], None
+        self._functions[call.name] = function
         return function  # type: ignore[no-any-return]
 
     @cached_property
