@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.export.folder import check_free, hold_folder
-from opsmith.export.manifest import FILE, FORMAT
+from opsmith.suites.library import FILE, FORMAT
 
 FILES = 120
 WRITER = f"""
@@ -20,7 +20,8 @@ import sys
 from functools import partial
 from pathlib import Path
 from opsmith.export.folder import hold_folder, write_folder, write_texts
-from opsmith.export.manifest import FORMAT, with_files
+from opsmith.export.manifest import with_files
+from opsmith.suites.library import FORMAT
 
 for number in range(1_000_000):
     files = {{f"ops/operators/op_{{place}}.py": f"number = {{number}}\\n" * 50 for place in range({FILES})}}

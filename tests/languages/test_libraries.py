@@ -17,11 +17,11 @@ from languages.gpu_programs import needs_cuda, needs_wgsl
 from languages.remote.test_stand_in_gpu import compile_library
 from opsmith.errors import UsageError
 from opsmith.export.library import export_library
-from opsmith.export.reading import read_library
 from opsmith.judging.pool import Pool
 from opsmith.running import sandbox
 from opsmith.scaffold.project import COMMAND, write_project
 from opsmith.suites import load_tasks, read_task_file
+from opsmith.suites.library import read_library
 from opsmith.targets.gpu.nvidia.driver import LIBRARY_VARIABLE
 
 ROW_SUM = """

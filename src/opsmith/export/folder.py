@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.export.manifest import FILE as _MANIFEST
 from opsmith.export.manifest import content_digest
+from opsmith.suites.library import FILE as _MANIFEST
 
 HISTORY, BASELINE = "history", "baseline.json"  # of a library: manifests of before; figures of its programs
 _LEFT_BY_TOOLS = (

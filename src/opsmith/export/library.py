@@ -23,13 +23,14 @@ from opsmith.export.choice import ProgramChoice
 from opsmith.export.exported import ExportedFiles
 from opsmith.export.forms import advise_forms
 from opsmith.export.front_files import FRONTS, NEAREST, describe_front, write_front_file
-from opsmith.export.manifest import FILE, FORMAT, build_manifest, name_problem_file, with_files
+from opsmith.export.manifest import build_manifest, name_problem_file, with_files
 from opsmith.export.pages import render_page
 from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
 from opsmith.judging.pool import Pool
 from opsmith.records import Task
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo
+from opsmith.suites.library import FILE, FORMAT
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Packaged
 

@@ -9,10 +9,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from opsmith.export.living import LibraryTools, Told, find_objective
-from opsmith.export.reading import LibraryOperator, StoredLibrary
 from opsmith.measuring.baseline import SpeedChange, compare_baseline, read_baseline, write_baseline
 from opsmith.measuring.record import SpeedMeasurement
 from opsmith.records import Outcome, Verdict, printable, to_json
+from opsmith.suites.library import LibraryOperator, StoredLibrary
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from opsmith.errors import UsageError
 from opsmith.export import folder as folders
 from opsmith.export.front_files import FRONTS
 from opsmith.export.library import write_library
-from opsmith.export.manifest import FILE, FORMAT, list_counted_figures
-from opsmith.export.reading import LibraryOperator, StoredLibrary, read_library
+from opsmith.export.manifest import list_counted_figures
 from opsmith.export.solved import SolutionOrigin, SolvedOperator, name_functions
 from opsmith.judging.pool import Pool
 from opsmith.measuring.baseline import read_baseline, write_baseline
@@ -32,6 +31,7 @@ from opsmith.outside import read_text
 from opsmith.records import TIME, Boundary, Level, Outcome, Stage, Task, Usage, Verdict, content_hash, to_json
 from opsmith.results.problems import digest_problems
 from opsmith.store.rows import RunInfo
+from opsmith.suites.library import FILE, FORMAT, LibraryOperator, StoredLibrary, read_library
 
 Fill = Callable[[SpeedOrder], Iterable[SpeedReport]]  # figures of a right program
 Told = Callable[[str], None]

@@ -13,10 +13,8 @@ from opsmith.measuring.record import SpeedMeasurement
 from opsmith.records import Candidate, Level, Task, Verdict, to_json
 from opsmith.results.problems import digest_problems
 from opsmith.store.rows import RunInfo
+from opsmith.suites.library import FORMAT, VERSION
 
-FILE = "manifest.json"
-FORMAT = "opsmith library"
-VERSION = 2  # 1 had neither the problems nor where each program lies
 _PRIVATE = ("tasks", "base_url", "from_run")  # paths and addresses of whoever made the run
 
 

@@ -19,11 +19,10 @@ from opsmith.results.bests import list_best
 from opsmith.results.problems import digest_problems, problem_keys
 from opsmith.store import Store
 from opsmith.suites import SUITES, read_task_file, task_files
+from opsmith.suites.library import FILE as MANIFEST
 from opsmith.targets import get_target
 from opsmith.targets.lookup import is_language_file
 from opsmith.targets.protocols import Adapting
-
-MANIFEST = "manifest.json"  # of a library that `opsmith export --library` wrote
 
 
 def look_up_references(where: str | None, tasks: Sequence[Task], store: Store | None) -> dict[str, ReferenceProgram]:

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.export.manifest import FILE, FORMAT, VERSION
 from opsmith.outside import read_text
 from opsmith.records import Task
+
+FILE = "manifest.json"
+FORMAT = "opsmith library"
+VERSION = 2  # 1 had neither the problems nor where each program lies
 
 
 @dataclass(frozen=True)
