@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from opsmith.report.figures import bar_chart, line_chart
+from opsmith.report.figures import bar_chart, line_chart, place_interval
 from opsmith.report.rendering import Spec, annotate_figure, render_svg
 from opsmith.report.views import RunView
 
@@ -75,7 +75,7 @@ def _list_figures(run: RunView) -> Iterator[Figure]:
 
 def _learning_curve(run: RunView) -> Figure:
     points = [
-        {"tokens": row.input_tokens, "solved": row.cumulative, "level": "" if row.level == "none" else row.level}
+        {"x": row.input_tokens, "y": row.cumulative, "label": "" if row.level == "none" else row.level}
         for row in run.rounds
         if row.ended
     ]
@@ -84,9 +84,6 @@ def _learning_curve(run: RunView) -> Figure:
     caption += "Labels: which examples were shown (H hard, M medium, E easy)."
     spec = line_chart(
         points,
-        x="tokens",
-        y="solved",
-        label="level",
         title="Learning curve",
         x_title="input tokens so far",
         y_title=f"tasks solved of {largest}",
@@ -101,10 +98,8 @@ def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
     points = [
         {
             "series": run.name if several else point.series,
-            "k": point.k,
-            "pass@k": point.estimate.value,
-            "low": point.estimate.low,
-            "high": point.estimate.high,
+            "x": point.k,
+            **place_interval(point.estimate),
         }
         for run in runs
         for point in run.pass_at_k
@@ -114,13 +109,9 @@ def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
     caption += "samples. After learning, each solved task counts by the round that solved it."
     spec = line_chart(
         points,
-        x="k",
-        y="pass@k",
-        series="series",
-        low="low",
-        high="high",
         title="pass@k",
         x_title="k, samples of each task",
+        y_title="pass@k",
         log_x=True,
         y_domain=(0, 1),
     )
@@ -128,7 +119,7 @@ def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
 
 
 def _per_round(figures: Sequence[float | None], run: RunView, name: str, title: str, basis: str) -> Figure:
-    rows = [{"round": str(row.number), name: figure} for row, figure in zip(run.rounds, figures, strict=True)]
+    rows = [{"x": str(row.number), "y": figure} for row, figure in zip(run.rounds, figures, strict=True)]
     title, unit = f"{title} per round", "USD" if name == "cost" else "input tokens"
-    spec = bar_chart(rows, x="round", y=name, title=title, x_title="round", y_title=unit)
+    spec = bar_chart(rows, title=title, x_title="round", y_title=unit)
     return Figure(f"{name}_per_round", title, f"Billed in each round{basis}.", spec)

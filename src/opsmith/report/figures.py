@@ -3,15 +3,19 @@
 Axes begin at 0 or are broken by a zigzag, unless they are logarithmic and say so; whiskers have caps; series that would
 cover each other stand side by side; hollow signs are a paper's values and never ours. A specification names no colours
 of text and axes: the theme does.
+
+Points are records of x and y with, where there are any: `series`, `low` and `high` (the ends of an interval), `label`
+(a text beside it), `mark` (it is filled, those without it being hollow).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from opsmith.measuring.intervals import Interval
 from opsmith.report.figure_style import (
     DASHES,
     HEIGHT,
@@ -26,6 +30,7 @@ from opsmith.report.figure_style import (
 )
 from opsmith.report.label_places import Label, LabelPlace, place_labels
 from opsmith.report.rendering import VEGA_LITE, Spec
+from opsmith.results.intervals import Estimate
 
 Records = Sequence[Mapping[str, Any]]
 Domain = tuple[float, float]
@@ -44,16 +49,14 @@ _ZIGZAG = [(-0.9, 0.9), (0.9, 0.3), (-0.9, -0.3), (0.9, -0.9)]  # in halves of a
 _ROUND_NUMBERS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0, 8.0)
 
 
-def line_chart(  # noqa: PLR0913  (one argument per column of the points, and per text)
+def place_interval(figure: Estimate | Interval) -> dict[str, float | None]:
+    """A value with its interval, as a point has them."""
+    return {"y": figure.value, "low": figure.low, "high": figure.high}
+
+
+def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
     points: Records,
     *,
-    x: str,
-    y: str,
-    series: str | None = None,
-    low: str | None = None,
-    high: str | None = None,
-    label: str | None = None,
-    mark: str | None = None,
     paper: Records = (),
     title: str = "",
     x_title: str = "",
@@ -66,33 +69,32 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     width: int = PAGE,
     height: int = HEIGHT,
 ) -> Spec:
-    """Points joined by lines in their order, with their intervals from `low` to `high`; `label`: a text beside each.
+    """Points joined by lines in their order, with their intervals.
 
-    `mark` names a column that is true for points to be filled, the others being hollow. `paper` are hollow points: x, y
-    and `series` (their name), with `like`, the series of ours that they belong to. A point whose x or y is None or not
-    finite is left out; with `log_x` so is one whose x is not positive. `is_stepped`: values hold from the point before.
-    `empty` says why there is no point.
+    `paper` are hollow points: x, y and `series` (their name), with `like`, the series of ours that they belong to. A
+    point whose x or y is None or not finite is left out; with `log_x` so is one whose x is not positive. `is_stepped`:
+    values hold from the point before. `empty` says why there is no point.
     """
-    columns = {"x": x, "y": y, "series": series, "low": low, "high": high, "label": label, "mark": mark}
-    rows = _rename_columns(points, columns, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
+    rows = _list_drawn(points, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
+    columns = _list_columns(rows)
     size = (width - _AXIS, height)
     across = _span_values([row["x"] for row in rows] + [row["x"] for row in paper], log_x)
     upward = y_domain or _reach_zero(_span_ends(rows))
     scale = {"type": "log" if log_x else "linear", "domain": list(across), "nice": False}
     ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
-    rows = _dodge_series(rows, across, size[0], log_x) if low is not None else rows
-    x_axis = {"title": (x_title or x) + _LOG * log_x, "scale": scale, "axis": ticks}
+    rows = _dodge_series(rows, across, size[0], log_x) if "low" in columns else rows
+    x_axis = {"title": x_title + _LOG * log_x, "scale": scale, "axis": ticks}
     vertical = {
-        "title": y_title or y,
+        "title": y_title,
         "scale": {"domain": list(upward), "nice": False},
         "axis": {"tickCount": 5, "format": _choose_format(upward)},
     }
     place = {"x": {"field": "x", "type": "quantitative", **x_axis}, "y": {"type": "quantitative", **vertical}}
-    look = _Look(rows, paper, width, is_named=series is not None, has_hollow=mark is not None)
+    look = _Look(rows, paper, width, is_named="series" in columns, has_hollow="mark" in columns)
     rows = [{**row, "place": number} for number, row in enumerate(rows)] if is_joined else rows
-    rows = [{**row, "dash": f"{_DASH}{row['series']}"} for row in rows] if series is not None else rows
+    rows = [{**row, "dash": f"{_DASH}{row['series']}"} for row in rows] if "series" in columns else rows
     shape = {"interpolate": "step-before"} if is_stepped else {}
-    layers = [*_draw_intervals(rows, place, look, shape)] if low is not None and high is not None else []
+    layers = [*_draw_intervals(rows, place, look, shape)] if "low" in columns else []
     if is_joined:
         line = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.dash, "order": _IN_ORDER}
         layers.append(_make_layer("line", line, strokeWidth=1.8, **shape))
@@ -100,20 +102,15 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     layers.append(_make_layer("point", dots, size=44, opacity=1, strokeWidth=1.5))
     if paper:
         layers.append({**_make_layer("point", dots, size=64, opacity=1, strokeWidth=1.6), **_inline(paper)})
-    if label is not None:
+    if "label" in columns:
         layers += _draw_labels(rows, place, _Field(across, upward, size, log_x), is_joined)
     layers += _mark_breaks({"x": 0.0 if log_x else across[0], "y": upward[0]}, height) if rows else []
     return _make_spec(rows, layers, title, width, height, empty)
 
 
-def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
+def bar_chart(  # noqa: PLR0913  (one argument per text and per choice)
     rows: Records,
     *,
-    x: str,
-    y: str,
-    series: str | None = None,
-    low: str | None = None,
-    high: str | None = None,
     paper: Records = (),
     title: str = "",
     x_title: str = "",
@@ -123,30 +120,27 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
     width: int = PAGE,
     height: int = HEIGHT,
 ) -> Spec:
-    """Bars side by side from 0, in the order of the rows; `low` and `high` draw a whisker on each.
+    """Bars side by side from 0, in the order of the rows, with whiskers.
 
     A row whose y is None has no bar but a dash. Wide bars say their value, and so does a bar of height 0. `paper` are
     hollow signs: x, y, `slot` (the series of ours that they stand beside) and `series`, the name in the legend.
     """
-    columns = {"x": x, "y": y, "series": series, "low": low, "high": high}
-    slots = {"slot": series} if series is not None else {}
-    points = _rename_columns(rows, {**columns, **slots})
-    missing = _rename_columns(rows, {"x": x, **slots, "y": y}, is_missing=True)
-    largest = max(
-        (row["high"] if high is not None and row["high"] is not None else row["y"] for row in points), default=1
-    )
+    points = _list_drawn(rows)
+    missing = _list_drawn(rows, is_missing=True)
+    columns = _list_columns([*points, *missing])
+    largest = max((row["y"] if row.get("high") is None else row["high"] for row in points), default=1)
     top = y_domain or (0.0, largest * 1.08 or 1.0)
     band = (width - _AXIS) / max(1, len(_list_names([*points, *missing], "x")))
     points, missing, paper = (_wrap_names(own, band) for own in (points, missing, paper))
-    bars = _Bars([*points, *missing], top, (width, height), has_slots=series is not None)
-    vertical = {"type": "quantitative", "title": y_title or y, "axis": {"tickCount": 5, "format": _choose_format(top)}}
+    bars = _Bars([*points, *missing], top, (width, height), has_slots="series" in columns)
+    vertical = {"type": "quantitative", "title": y_title, "axis": {"tickCount": 5, "format": _choose_format(top)}}
     vertical |= {"scale": {"domain": list(top), "nice": y_domain is None}}
-    place = {**bars.place_names(x_title or x), "y": {**vertical, "field": "y"}}
-    look = _Look(points, paper, width, is_named=series is not None)
+    place = {**bars.place_names(x_title), "y": {**vertical, "field": "y"}}
+    look = _Look(points, paper, width, is_named="series" in columns)
     layers = [_make_layer("bar", {**place, **look.stroke, **look.fill}, fillOpacity=0.35, strokeWidth=1)]
-    if low is not None and high is not None:
+    if "low" in columns:
         layers += _draw_whiskers(place, points)
-    if series is not None and len(look.names) > 1:
+    if "series" in columns and len(look.names) > 1:
         dots = {**place, **look.stroke, **look.shape, **look.fill}
         layers.append(_make_layer("point", dots, size=34, opacity=1, strokeWidth=1.2))
     layers += bars.write_values(place, points, missing)
@@ -158,14 +152,9 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
     return {**_make_spec(points, layers, title, width, height, empty), **own_offsets}
 
 
-def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
+def interval_chart(
     rows: Records,
     *,
-    x: str,
-    y: str,
-    series: str,
-    low: str,
-    high: str,
     title: str = "",
     x_title: str = "",
     y_title: str = "",
@@ -179,19 +168,18 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     Names that do not fit beside each other stand below each other. `reference`: a value at which a line is drawn. A
     point whose y is None, or not positive, is left out.
     """
-    columns = {"x": x, "y": y, "series": series, "slot": series, "low": low, "high": high}
-    points = _rename_columns(rows, columns, lambda row: row["y"] > 0)
+    points = _list_drawn(rows, lambda row: row["y"] > 0)
     band = (width - _AXIS) / max(1, len(_list_names(points, "x")))
     is_lying = any(measure_text(word) > band for row in points for word in str(row["x"]).split())
     points = points if is_lying else _wrap_names(points, band)
     names, slots = _list_names(points, "x"), _list_names(points, "series")
-    ends = [end for row in points for end in (row["y"], row["low"], row["high"]) if end is not None]
+    ends = [end for row in points for end in (row["y"], row.get("low"), row.get("high")) if end is not None]
     ends += [reference] * (reference is not None)
     domain = [min(ends, default=1) / 1.3, max(ends, default=1) * 1.3]
     ticks = {"values": _list_ticks(domain), **_WRITTEN}
     scale = {"type": "log", "domain": domain, "nice": False}
-    values = {"type": "quantitative", "title": (y_title or y) + _LOG, "scale": scale, "axis": ticks}
-    place = _place_names(names, slots, x_title or x, 400 if is_lying else band)
+    values = {"type": "quantitative", "title": y_title + _LOG, "scale": scale, "axis": ticks}
+    place = _place_names(names, slots, x_title, 400 if is_lying else band)
     if is_lying:
         place = {"y": place["x"], "yOffset": place["xOffset"]}
         height = max(height // 2, len(names) * (8 + 12 * len(slots)))
@@ -206,30 +194,27 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     return _make_spec(points, layers, title, width, height, empty)
 
 
-def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
+def grid_chart(
     rows: Records,
     *,
-    field: str,
-    x: str,
-    y: str,
-    series: str,
     title: str = "",
     x_title: str = "",
     y_title: str = "",
     columns: int = 4,
     size: int = 98,
 ) -> Spec:
-    """Small fields in rows, one for each name in `field`, all with the same two logarithmic axes.
+    """Small fields in rows, one for each name in the column `field`, all with the same two logarithmic axes.
 
     A point whose x or y is None, or not positive, is left out.
     """
-    names = {"field": field, "x": x, "y": y, "series": series}
-    points = _rename_columns(rows, names, lambda row: _is_number(row["x"]) and row["x"] > 0 and row["y"] > 0)
-    place = {
-        axis: {"field": axis, "type": "quantitative", "title": words, "scale": _ratio_scale(points, axis)}
-        | {"axis": {"tickCount": 3, "format": "~g"}}
-        for axis, words in (("x", x_title or x), ("y", y_title or y))
-    }
+    points = _list_drawn(rows, lambda row: _is_number(row["x"]) and row["x"] > 0 and row["y"] > 0)
+    place = {}
+    for axis, words in (("x", x_title), ("y", y_title)):
+        values = [row[axis] for row in points]
+        domain = [min(values, default=1) / 1.25, max(values, default=1) * 1.25]  # with room around what there is
+        scale = {"type": "log", "nice": False, "domain": domain}
+        ticks = {"tickCount": 3, "format": "~g"}
+        place[axis] = {"field": axis, "type": "quantitative", "title": words, "scale": scale, "axis": ticks}
     width = columns * (size + 14)
     look = _Look(points, (), width, is_named=True)
     marks = {**place, **look.stroke, **look.shape, **look.fill}
@@ -384,7 +369,7 @@ def _draw_intervals(rows: Records, place: Spec, look: _Look, shape: Spec) -> lis
 
 def _draw_whiskers(place: Spec, rows: Records, up: str = "y", **style: Any) -> list[Spec]:
     """From low to high, with caps; nothing where they are the same."""
-    own = _inline([row for row in rows if row["low"] is not None and row["low"] < row["high"]])
+    own = _inline([row for row in rows if row.get("low") is not None and row["low"] < row["high"]])
     across = "vertical" if up == "x" else "horizontal"
     span = {**place, up: {**place[up], "field": "low"}, f"{up}2": {"field": "high"}}
     caps = [{**place, up: {**place[up], "field": end}} for end in ("low", "high")]
@@ -434,12 +419,6 @@ def _make_layer(kind: str, encoding: Mapping[str, Any], **style: Any) -> Spec:
 def _inline(rows: Records) -> Spec:
     """The data of one layer."""
     return {"data": {"values": [dict(row) for row in rows]}}
-
-
-def _ratio_scale(rows: Records, axis: str) -> Spec:
-    """Logarithmic, with room around what there is."""
-    values = [row[axis] for row in rows]
-    return {"type": "log", "nice": False, "domain": [min(values, default=1) / 1.25, max(values, default=1) * 1.25]}
 
 
 def _span_values(values: Sequence[float], is_log: bool) -> Domain:
@@ -538,16 +517,21 @@ def _format_value(value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _rename_columns(
-    records: Iterable[Mapping[str, Any]], columns: Mapping[str, str | None], keep: Any = None, is_missing: bool = False
+def _list_drawn(
+    points: Records, keep: Callable[[Mapping[str, Any]], bool] = lambda _: True, is_missing: bool = False
 ) -> list[Spec]:
-    """The columns under names of ours: a name from outside may hold what Vega-Lite reads as a path."""
-    rows = [{name: _plain_value(row.get(column)) for name, column in columns.items() if column} for row in records]
-    return [row for row in rows if _is_number(row["y"]) != is_missing and (keep is None or keep(row))]
+    """The points that have a y, or those that have none; what is not finite counts as missing."""
+    rows = [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
+        | ({"slot": row["series"]} if "series" in row else {})
+        for row in points
+    ]
+    return [row for row in rows if _is_number(row["y"]) != is_missing and keep(row)]
 
 
-def _plain_value(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _list_columns(rows: Records) -> set[str]:
+    """The columns that hold something in any row."""
+    return {name for row in rows for name, value in row.items() if value is not None}
 
 
 def _is_number(value: Any) -> bool:

@@ -26,7 +26,7 @@ def draw_fronts(fronts: Sequence[TaskFront]) -> Figure | None:
         caption += f" What no other beats counts {' and '.join(word_figure(name) for name in drawn[0].names[2:])} too."
     rows = [row for front in drawn for row in _list_points(front)]
     title = "Fronts: figures as times those of the task's own program (at 1), on log scales"
-    spec = grid_chart(rows, field="task", x="x", y="y", series="series", title=title, x_title=first, y_title=second)
+    spec = grid_chart(rows, title=title, x_title=first, y_title=second)
     return Figure("fronts", "Fronts", caption, spec)
 
 
@@ -35,4 +35,4 @@ def _list_points(front: TaskFront) -> Iterator[dict[str, Any]]:
     unbeaten = {front.scale_point(point)[:2] for point in front.front}
     beaten = {front.scale_point(point)[:2] for point in front.programs} - unbeaten
     for series, places in ((BEATEN, sorted(beaten)), (OWN, [(1.0, 1.0)]), (FRONT, sorted(unbeaten))):
-        yield from ({"task": front.task, "x": x, "y": y, "series": series} for x, y in places)
+        yield from ({"field": front.task, "x": x, "y": y, "series": series} for x, y in places)

@@ -15,7 +15,7 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.report.curves import Figure, annotate_figures, draw_pass_at_k
-from opsmith.report.figures import line_chart
+from opsmith.report.figures import line_chart, place_interval
 from opsmith.report.record import COUNT, RATIO, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
 from opsmith.report.tables import NOTHING, format_duration
 from opsmith.report.views import RunView
@@ -206,7 +206,7 @@ def tabulate_tasks(many: ManyRuns) -> DataTable:
 def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
     """The figure: a line for each run, or for the mean of each group."""
     points: list[dict[str, Any]] = [
-        {"series": name, "x": place, "y": mean.value, "low": mean.low, "high": mean.high}
+        {"series": name, "x": place, **place_interval(mean)}
         for name, runs in _list_series(many, group).items()
         for place in _list_places(runs, by)
         if (mean := _mean_at(runs, shown, by, place)) is not None
@@ -224,11 +224,6 @@ def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
     highest = max((point["high"] or point["y"] for point in points), default=1.0)
     spec = line_chart(
         points,
-        x="x",
-        y="y",
-        series="series",
-        low="low" if has_intervals else None,
-        high="high" if has_intervals else None,
         title=title,
         x_title="round" if by == "round" else SHOWN[by][1],
         y_title=axis,

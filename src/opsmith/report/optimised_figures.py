@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opsmith.report.curves import Figure, annotate_figures, figures_of
-from opsmith.report.figures import bar_chart, interval_chart, line_chart
+from opsmith.report.figures import bar_chart, interval_chart, line_chart, place_interval
 from opsmith.report.front_figures import draw_fronts
 from opsmith.report.optimised import tabulate_states
 from opsmith.report.tables import count_noun
@@ -41,11 +41,10 @@ def _draw_optimisation(run: OptimisedRun) -> list[Figure]:
 def draw_steps(task: OptimisedTask) -> Figure | None:
     """A task's ratios to its start program, attempt by attempt; None: none can be said."""
     points = [
-        {"attempt": number, "ratio": step.to_start.value, "low": step.to_start.low, "high": step.to_start.high,
-         "kept": step.is_kept}
+        {"x": number, **place_interval(step.to_start), "mark": step.is_kept}
         for number, step in enumerate(task.steps, 1)
         if step.to_start is not None
-    ]  # fmt: skip
+    ]
     if not points:
         return None
     caption = (
@@ -54,11 +53,6 @@ def draw_steps(task: OptimisedTask) -> Figure | None:
     caption += " kept. Above 1 it is the better one. Whiskers or bands: 95 % intervals, of the measuring."
     spec = line_chart(
         points,
-        x="attempt",
-        y="ratio",
-        low="low",
-        high="high",
-        mark="kept",
         title=f"Attempts at {task.task}",
         x_title="attempt",
         y_title="ratio to the start program",
@@ -71,14 +65,12 @@ def _draw_states(run: OptimisedRun) -> Figure:
     names, counts = list(table.columns)[2:], [row[2:] for row in table.rows]
     occurring = [place for place in range(len(names)) if any(row[place] for row in counts)]
     rows = [
-        {"round": f"{number}{' opt.' * (phase == OPTIMISATION)}", "state": names[place], "samples": own[place]}
+        {"x": f"{number}{' opt.' * (phase == OPTIMISATION)}", "series": names[place], "y": own[place]}
         for number, phase, *own in table.rows
         for place in occurring
     ]
     caption = "Samples of each round by the state in which they ended; opt.: rounds that make right programs better."
-    spec = bar_chart(
-        rows, x="round", y="samples", series="state", title="States by round", x_title="round", y_title="samples"
-    )
+    spec = bar_chart(rows, title="States by round", x_title="round", y_title="samples")
     return Figure("states", "States by round", caption, spec)
 
 
@@ -90,11 +82,6 @@ def _draw_fast_shares(run: OptimisedRun) -> Figure:
     caption += " Bands: 95 %, Wilson's, over the tasks."
     spec = line_chart(
         points,
-        x="p",
-        y="share",
-        series="beside",
-        low="low",
-        high="high",
         title="fast_p",
         x_title="p, times as fast",
         y_title="share of the tasks",
@@ -113,24 +100,17 @@ def _list_fast_steps(run: OptimisedRun, metrics: PartnerMetrics) -> Iterator[dic
     for p in (min(steps[0], 1.0) / 1.1, *steps, max(steps[-1], 1.0) * 1.1):
         share = estimate_fast_share([*ratios, *[None] * lacking], p)
         if share is not None:
-            yield {"beside": metrics.partner, "p": p, "share": share.value, "low": share.low, "high": share.high}
+            yield {"series": metrics.partner, "x": p, **place_interval(share)}
 
 
 def _draw_gains(run: OptimisedRun) -> Figure:
     rows = [
-        {"task": task.task, "of": BEFORE, "ratio": task.gain.value, "low": task.gain.low, "high": task.gain.high}
-        for task in run.tasks
-        if task.gain is not None
+        {"x": task.task, "series": BEFORE, **place_interval(task.gain)} for task in run.tasks if task.gain is not None
     ]
     caption = "The start program's figure by the best program's, full grade, with 95 % intervals of the measuring; the"
     caption += " scale is logarithmic. Above 1 the best program is the better one."
     spec = interval_chart(
         rows,
-        x="task",
-        y="ratio",
-        series="of",
-        low="low",
-        high="high",
         title="Gain by task",
         x_title="task",
         y_title="times as good",
@@ -148,11 +128,6 @@ def _draw_limits(run: OptimisedRun) -> Figure:
     caption += " scale is logarithmic, and 100 is the limit."
     spec = interval_chart(
         rows,
-        x="task",
-        y="share",
-        series="of",
-        low="low",
-        high="high",
         title="Share of the limit, in %",
         x_title="task",
         y_title="share of the limit, %",
@@ -165,24 +140,16 @@ def _list_shares(task: OptimisedTask) -> Iterator[dict[str, Any]]:
     for limit in task.shares:
         name = f"{task.task} {limit.shape_set}" if len(task.shares) > 1 else task.task
         for series, figure in ((BEFORE, limit.start), (AFTER, limit.best)):
-            share = figure.scale_by(100.0)
-            yield {"task": name, "of": series, "share": share.value, "low": share.low, "high": share.high}
+            yield {"x": name, "series": series, **place_interval(figure.scale_by(100.0))}
 
 
 def _draw_within(run: OptimisedRun) -> Figure:
-    points = [
-        {"attempts": number, "share": share.value, "low": share.low, "high": share.high}
-        for number, share in enumerate(run.within, 1)
-    ]
+    points = [{"x": number, **place_interval(share)} for number, share in enumerate(run.within, 1)]
     caption = "Share of the tasks with a right program within so many attempts of the rounds that solve tasks, in their"
     caption += " order; what went back with its findings is an attempt of its own."
     caption += " Whiskers or bands: 95 %, Wilson's, over the tasks."
     spec = line_chart(
         points,
-        x="attempts",
-        y="share",
-        low="low",
-        high="high",
         title="Correct within n attempts",
         x_title="n, attempts of each task",
         y_title="share of the tasks",

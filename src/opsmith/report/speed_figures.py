@@ -9,7 +9,7 @@ from opsmith.measuring.intervals import Interval
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import CYCLES, TIME
 from opsmith.report.curves import Figure
-from opsmith.report.figures import interval_chart
+from opsmith.report.figures import interval_chart, place_interval
 
 PROGRAM, LIMIT = "program", "limit of the device"
 _UNITS = {TIME: ("µs", 1e-3), CYCLES: ("cycles", 1.0)}  # of what is a speed
@@ -30,11 +30,6 @@ def draw_speeds(task: str, reports: Sequence[SpeedReport], machine: str = "") ->
     caption += " Screened: not for publication." if screened else ""
     spec = interval_chart(
         rows,
-        x="shape set",
-        y="time",
-        series="of",
-        low="low",
-        high="high",
         title=f"Speed of {task}" + (f", {machine}" if machine else ""),
         x_title="shape set",
         y_title=f"{unit} of one call",
@@ -55,8 +50,7 @@ def _list_points(report: SpeedReport, factor: float) -> Iterator[dict[str, Any]]
 
 
 def _make_point(shape_set: str, series: str, time: Interval, factor: float) -> dict[str, Any]:
-    scaled = time.scale_by(factor)
-    return {"shape set": shape_set, "of": series, "time": scaled.value, "low": scaled.low, "high": scaled.high}
+    return {"x": shape_set, "series": series, **place_interval(time.scale_by(factor))}
 
 
 def _read_time(report: SpeedReport) -> float:
