@@ -20,8 +20,8 @@ from opsmith.results.intervals import Estimate
 
 TEXT, CODE = "text", "code"  # units of what is no number; lines of code are cut, not folded
 COUNT, SHARE, RATIO, USD, SECONDS = "count", "share", "ratio", "USD", "s"
-_FORMS = {SHARE: ".3f", RATIO: ".3f", SECONDS: ".1f"}
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
+_FORMS = {SHARE: ".3f", RATIO: ".3f", SECONDS: ".1f", USD: ",.2f"}
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&]|^[-+])")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Said:
 
     text: str
     value: Any = None  # for machines; None: the text
-    link: tuple[str, str] | None = None  # what it is (run, task, node, sample) and its whole name
+    link: tuple[str, str] | None = None  # what it is (run, task, node, sample, page) and its whole name
     note: str = ""  # beside it where there is room
     mood: str = ""  # good or bad; the text says it too
 
@@ -71,9 +71,11 @@ def say_value(value: Value, unit: str) -> Said:
         return value
     if isinstance(value, Usage):
         return Said(format_cost(value), value.cost_usd)
-    if isinstance(value, (int, float)):
-        return Said(format(value, _FORMS.get(unit, ",") if isinstance(value, float) else ","), value)
-    return Said(NOTHING if value is None else str(value), value)
+    if isinstance(value, float):  # a mean of counts has one place, if any
+        return Said(format(value, _FORMS.get(unit, ",.1f")).removesuffix(".0"), value)
+    if isinstance(value, int):
+        return Said(f"{value:,}", value)
+    return Said(str(value) if value is not None else "unknown" if unit == USD else NOTHING, value)
 
 
 def fit_table(table: DataTable) -> Table:
@@ -99,10 +101,12 @@ def write_grid(table: DataTable) -> Iterator[str]:
     yield f"| {' | '.join(map(escape_markup, table.columns))} |"
     yield f"|{'|'.join(marks)}|"
     for row in table.said_rows:
-        cells = (
+        cells = [
             cell.text if is_number else escape_markup(f"{cell.text} {cell.note}".strip())
             for cell, is_number in zip(row, table.is_number, strict=True)
-        )
+        ]
+        links = (cell.link[1] if cell.link and cell.link[0] == "page" else "" for cell in row)
+        cells = [f"[{text}]({address})" if address else text for text, address in zip(cells, links, strict=True)]
         yield f"| {' | '.join(cells)} |"
     yield ""
 

@@ -1,15 +1,19 @@
-"""What came of an experiment: the result of an analysis as data: rows for machines, tables and figures for people."""
+"""What came of an experiment as records: estimates, from which tables, headlines, figures and files are written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from opsmith.models.roles import shorten_model
-from opsmith_lab.evaluation.charts import Chart
+from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, USD, DataTable, Said, Value
 from opsmith_lab.evaluation.experiment import Paper
 from opsmith_lab.evaluation.measure import MeanEstimate
-from opsmith_lab.evaluation.study import ObservedRun, Study
+from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
+
+Number = Callable[[ObservedRun], float | None]
+_FORMS = {COUNT: ".1f"}
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,24 @@ class Row:
         ends = (own.value, own.low, own.high) if own is not None else (None, None, None)
         return {axis: None if end is None else end * size for axis, end in zip(("y", "low", "high"), ends, strict=True)}
 
+    @property
+    def said_paper(self) -> str:
+        """`0.62 (claude-3-5-sonnet-20241022, Table 1)`."""
+        places = ((value, filter(None, (shorten_model(paper.model), paper.place))) for value, paper in self.paper)
+        return "; ".join(f"{value:.3g} ({', '.join(place)})" for value, place in places)
+
+
+Namer = Callable[[Row], str]
+
 
 @dataclass(frozen=True)
-class Grid:
-    """A table of texts."""
+class Chart:
+    """One figure before it is drawn."""
 
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    drawing: str  # a name in `charts.DRAWINGS`
+    points: Sequence[Mapping[str, Any]]
+    options: Mapping[str, Any] = field(default_factory=dict)  # the drawing's other arguments; `title` is the finding
+    lines: tuple[str, ...] = ()  # small, below the title: who made it, how many; of an analysis: what whiskers are over
 
 
 @dataclass(frozen=True)
@@ -45,41 +59,36 @@ class Analysis:
 
     headline: str  # the result in a short sentence
     rows: Sequence[Row]
-    grids: Sequence[Grid]
+    tables: Sequence[DataTable]
     figures: Mapping[str, Chart] = field(default_factory=dict)  # by what is added to the file's name
     notes: Sequence[str] = ()  # what a reader must know of how it was computed
     intervals: str = ""  # what values and brackets are, where they are not those of `page.INTERVALS`
 
 
-def format_estimate(estimate: MeanEstimate | None) -> str:
+def select_estimates(rows: Iterable[Row], measure: str, of: str = ALL) -> list[tuple[Row, MeanEstimate]]:
+    """The rows of one measure that could be measured, each with its estimate."""
+    return [(row, row.estimate) for row in rows if (row.measure, row.of) == (measure, of) and row.estimate]
+
+
+def say_estimate(estimate: MeanEstimate | None, unit: str = SHARE) -> Said | None:
     """`0.615 [0.538, 0.654]`, and the seeds' values where there are several."""
     if estimate is None:
-        return "-"
-    seeds = ", ".join(f"{value:.3f}" for value in estimate.seeds)
-    return f"{estimate}" + (f" ({seeds})" if len(estimate.seeds) > 1 else "")
+        return None
+    seeds = ", ".join(f"{value:.3g}" for value in estimate.seeds)
+    return Said(format(estimate, _FORMS.get(unit, "")) + f" ({seeds})" * (len(estimate.seeds) > 1), estimate)
 
 
-def format_paper(paper: Sequence[tuple[float, Paper]]) -> str:
-    """`0.62 (claude-3-5-sonnet-20241022, Table 1)`."""
-    return "; ".join(
-        f"{value:.3g} ({', '.join(filter(None, (shorten_model(p.model), p.place)))})" for value, p in paper
-    )
+def say_arms(
+    study: Study, rows: Iterable[Row], measure: str, write: Callable[[MeanEstimate], str], of: str = ALL
+) -> str:
+    """`single 21, adaptive 23`: every arm that could be measured; none is chosen for its result."""
+    own = select_estimates(rows, measure, of)
+    return ", ".join(f"{study.name_cell(row.model, row.arm)} {write(estimate)}" for row, estimate in own)
 
 
-def select_estimates(rows: Iterable[Row], measure: str) -> list[tuple[Row, MeanEstimate]]:
-    """The rows of one measure that could be measured, each with its estimate."""
-    return [(row, row.estimate) for row in rows if row.measure == measure and row.estimate]
-
-
-def map_measures(rows: Iterable[Row], series: str, arm: str) -> dict[str, Row]:
-    """The rows of one arm of a model, by measure."""
-    return {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
-
-
-def list_points(rows: Iterable[Row], measure: str) -> list[Mapping[str, str | float | None]]:
-    """The estimates of one measure with their intervals, as a figure by arm and model draws them."""
-    own = select_estimates(rows, measure)
-    return [{"arm": row.arm, "model": shorten_model(row.model), **row.scale_ends()} for row, _ in own]
+def say_solved(study: Study, rows: Iterable[Row]) -> str:
+    """The tasks that each arm solves; of several seeds their mean."""
+    return f"tasks solved of {len(study.tasks)}: {say_arms(study, rows, 'pass@n', count_solved)}"
 
 
 def count_solved(estimate: MeanEstimate) -> str:
@@ -87,14 +96,62 @@ def count_solved(estimate: MeanEstimate) -> str:
     return f"{round(estimate.value * estimate.tasks, 1):g}"
 
 
-def format_number(value: float | None, form: str = ",.0f") -> str:
-    return "-" if value is None else format(value, form)
+def tabulate_rows(title: str, rows: Sequence[Row], of: str = "", sizes: Mapping[str, int] | None = None) -> DataTable:
+    """A line for each estimate. `of`: what they are of, in a column; `sizes`: of it, how many tasks there are, in whose
+    order the lines stand."""
+    if sizes:
+        order = list(sizes)
+        rows = sorted(rows, key=lambda row: order.index(row.of))
+    lines: list[list[Value]] = [
+        [
+            *([row.of] if of else []),
+            shorten_model(row.model),
+            row.arm,
+            row.measure,
+            say_estimate(row.estimate),
+            *([_say_count(row, sizes[row.of])] if sizes else []),
+            row.said_paper,
+        ]
+        for row in rows
+    ]
+    columns = {**({of: TEXT} if of else {}), "model": TEXT, "arm": TEXT, "measure": TEXT, "value": SHARE}
+    return DataTable(title, {**columns, **({"solved": COUNT} if sizes else {}), "paper": TEXT}, lines)
 
 
-def format_means(
-    study: Study, series: str, arm: str, *numbers: Callable[[ObservedRun], float | None]
-) -> tuple[str, ...]:
-    """Numbers of an arm's runs, each as its mean over seeds; the last one is what they cost."""
-    dollars = study.average_number(series, arm, lambda run: run.usage.cost_usd)
-    means = (format_number(study.average_number(series, arm, number)) for number in numbers)
-    return *means, "unknown" if dollars is None else format_number(dollars, ",.2f")
+def _say_count(row: Row, size: int) -> Said:
+    """pass@n as the paper writes it: 7/8."""
+    if row.measure != "pass@n" or row.estimate is None:
+        return Said("")
+    return Said(f"{row.estimate.value * size:.3g}/{size}", row.estimate.value * size)
+
+
+def tabulate_arms(
+    study: Study,
+    rows: Sequence[Row],
+    measures: Mapping[str, str],
+    numbers: Mapping[str, Number],
+    unit: str = SHARE,
+    alike: str = "1",
+    is_relative: bool = False,
+) -> DataTable:
+    """A line for each arm of a model: its estimates, what the paper says, then what its runs took, means over seeds.
+
+    measures: by heading, the measure; `alike` stands where the arm that others are compared with has none.
+    is_relative: with each number, how many times that of the arm `relative_to` it is.
+    """
+    base, lines = study.experiment.relative_to, list[list[Value]]()
+    measures = {heading: name for heading, name in measures.items() if any(row.measure == name for row in rows)}
+    for series, arm in study.cells:
+        own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+        values = [say_estimate(own[name].estimate, unit) if name in own else alike for name in measures.values()]
+        paper = "; ".join(f"{name} {row.said_paper}" for name, row in own.items() if row.paper)
+        means = [study.average_number(series, arm, number) for number in numbers.values()]
+        control = [study.average_number(series, base, number) for number in numbers.values()] if is_relative else []
+        ratios = [top / bottom if top and bottom else None for top, bottom in zip(means, control, strict=False)]
+        cost = study.average_number(series, arm, lambda run: run.usage.cost_usd)
+        seeds = len(study.select_runs(series, arm))
+        lines.append([shorten_model(series), arm, *values, paper, seeds, *means, *ratios, cost])
+    columns = {"model": TEXT, "arm": TEXT, **dict.fromkeys(measures, unit), "paper": TEXT, "seeds": COUNT}
+    columns |= dict.fromkeys(numbers, COUNT)
+    columns |= {f"{name}, times {base}": RATIO for name in numbers} if is_relative else {}
+    return DataTable("By arm", {**columns, "USD": USD}, lines)

@@ -13,9 +13,9 @@ from opsmith.learn.events import OnEvent
 from opsmith.store import Store
 from opsmith_lab.evaluation import files
 from opsmith_lab.evaluation.analyses import ANALYSES
+from opsmith_lab.evaluation.charts import describe_mark
 from opsmith_lab.evaluation.experiment import Experiment
 from opsmith_lab.evaluation.index import write_index
-from opsmith_lab.evaluation.marks import describe_mark
 from opsmith_lab.evaluation.page import ResultsOrigin
 from opsmith_lab.evaluation.perform import perform_runs
 from opsmith_lab.evaluation.plan import ExperimentOptions, format_command, load_run_tasks, plan_runs

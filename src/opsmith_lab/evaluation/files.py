@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.records import to_json
 from opsmith.report.rendering import render_png, render_svg
-from opsmith_lab.evaluation.analysis import Analysis, Row
-from opsmith_lab.evaluation.charts import Chart, draw_chart, read_chart
-from opsmith_lab.evaluation.marks import describe_mark, is_language_model, mark_chart
+from opsmith.report.rows import escape_formula
+from opsmith_lab.evaluation.analysis import Analysis, Chart, Row
+from opsmith_lab.evaluation.charts import describe_mark, draw_chart, is_language_model, mark_chart, read_chart
 from opsmith_lab.evaluation.page import ResultsOrigin, write_page
 from opsmith_lab.evaluation.study import ALL, Study
 
@@ -79,7 +80,7 @@ def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict
         "tasks": [task.id for task in study.tasks],
         "models": list(study.series_names),
         "seeds": seeds,
-        "samples": sum(run.judged for run in study.observed if not run.arm.first_round_of),
+        "samples": study.judged,
         "rows": [_flatten_row(study, row) for row in analysis.rows],
         "runs": [
             {
@@ -100,10 +101,15 @@ def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict
 def as_csv(study: Study, analysis: Analysis) -> str:
     """One line per estimate; a cell that a spreadsheet would take for a formula is quoted as text."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in analysis.rows:
-        writer.writerow(dict(_list_cells(study, row)))
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in map(partial(_flatten_row, study), analysis.rows):
+        found, papers = row["found"] or {}, row["paper"]
+        names = (study.experiment.name, *(escape_formula(row[name]) for name in COLUMNS[1:6]))
+        numbers = (found.get(name) for name in ("value", "low", "high"))
+        seeds = " ".join(map(str, found.get("seeds", ())))
+        stated = ("; ".join(str(paper[key]) for paper in papers) for key in ("value", "model", "place"))
+        writer.writerow((*names, *numbers, seeds, found.get("tasks"), found.get("samples"), *stated))
     return out.getvalue()
 
 
@@ -111,20 +117,3 @@ def _flatten_row(study: Study, row: Row) -> dict[str, Any]:
     paper = [{"value": value, "model": statement.model, "place": statement.place} for value, statement in row.paper]
     place = {"model": row.model, "is_language_model": is_language_model(study, row.model), "arm": row.arm}
     return {**place, "measure": row.measure, "of": row.of, "found": to_json(row.estimate), "paper": paper}
-
-
-def _list_cells(study: Study, row: Row) -> Iterator[tuple[str, object]]:
-    flat = _flatten_row(study, row)
-    estimate = flat["found"] or {}
-    yield "experiment", study.experiment.name
-    for name in ("model", "is_language_model", "arm", "measure", "of"):
-        yield name, _quote_formula(flat[name])
-    for name in ("value", "low", "high", "tasks", "samples"):
-        yield name, estimate.get(name, "")
-    yield "seeds", " ".join(map(str, estimate.get("seeds", ())))
-    for name, key in (("paper", "value"), ("paper_model", "model"), ("paper_place", "place")):
-        yield name, "; ".join(str(statement[key]) for statement in flat["paper"])
-
-
-def _quote_formula(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from opsmith_lab.evaluation.page import escape_text, write_table
+from opsmith.report.record import COUNT, TEXT, DataTable, Said, Value, write_grid
 
-_COLUMNS = ("experiment", "result", "model", "seeds", "tasks", "judged samples", "date", "command")
+_COLUMNS = {"experiment": TEXT, "result": TEXT, "model": TEXT, "seeds": TEXT, "tasks": COUNT, "judged samples": COUNT}
 _HEAD = """\
 # Results of experiments
 
@@ -20,9 +20,9 @@ Written by `opsmith experiment`; each page says what was asked and how sure the 
 def write_index(folder: Path) -> Path:
     """Write the index of a folder of results anew."""
     entries = [entry for file in sorted(folder.glob("*.json")) if (entry := _read_entry(file)) is not None]
-    lines = [_HEAD, *write_table(_COLUMNS, [_format_entry(entry) for entry in entries])]
+    table = DataTable("", {**_COLUMNS, "date": TEXT, "command": TEXT}, list(map(_list_cells, entries)))
     path = folder / "README.md"
-    path.write_text("\n".join(_link_pages(lines, entries)), encoding="utf-8")
+    path.write_text("\n".join([_HEAD, *write_grid(table)]), encoding="utf-8")
     return path
 
 
@@ -37,19 +37,10 @@ def _read_entry(file: Path) -> Mapping[str, Any] | None:
     return data if fits else None
 
 
-def _format_entry(entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _list_cells(entry: Mapping[str, Any]) -> tuple[Value, ...]:
+    name, made = entry["experiment"], entry["made"]
     state = f"not complete ({entry['stopped']}): " if entry["stopped"] else ""
     models = ", ".join(entry["models"]) + (f" ({entry['mark']})" if entry["mark"] else "")
-    counts = (", ".join(map(str, entry["seeds"])), str(len(entry["tasks"])), f"{entry['samples']:,}")
-    provenance = entry["made"]
-    return (entry["experiment"], state + entry["headline"], models, *counts, provenance["date"], provenance["command"])
-
-
-def _link_pages(lines: list[str], entries: list[Mapping[str, Any]]) -> list[str]:
-    """The first cell of each line leads to its page."""
-    names = [escape_text(entry["experiment"]) for entry in entries]
-    rows = [
-        line.replace(f"| {name} |", f"| [{name}]({entry['experiment']}.md) |", 1)
-        for name, entry, line in zip(names, entries, lines[3:], strict=False)
-    ]
-    return [*lines[:3], *rows, *lines[3 + len(rows) :]]
+    counts = (", ".join(map(str, entry["seeds"])), len(entry["tasks"]), entry["samples"])
+    page = Said(name, link=("page", f"{name}.md"))
+    return (page, state + entry["headline"], models, *counts, made["date"], made["command"])

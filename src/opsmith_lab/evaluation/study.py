@@ -81,6 +81,11 @@ class Study:
             ids_by_group.setdefault(group_of(task), []).append(task.id)
         return {**{name: tuple(ids) for name, ids in ids_by_group.items()}, ALL: tuple(task.id for task in self.tasks)}
 
+    @property
+    def judged(self) -> int:
+        """The judged samples of all runs; an arm that is another's first round has none of its own."""
+        return sum(run.judged for run in self.observed if not run.arm.first_round_of)
+
     @cached_property
     def series_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(run.series for run in self.observed))
@@ -105,31 +110,26 @@ class Study:
         """One arm of one model: an entry per seed."""
         return tuple(run for run in self.observed if (run.series, run.arm.name) == (series, arm))
 
-    def estimate_pass_at_1(self, series: str, arm: str, tasks: Sequence[str]) -> MeanEstimate | None:
-        """Over samples."""
-        return self.estimate_pass_at(1, series, arm, tasks)
-
-    def estimate_pass_at_n(self, series: str, arm: str, tasks: Sequence[str]) -> MeanEstimate | None:
-        """The share of tasks solved, over tasks."""
-        marks = [run.mark_solved(tasks) for run in self.select_runs(series, arm)]
-        seeds = self.count_seeds(series, arm, tasks)
-        return measure.share_marks(marks, sum(n for counts in seeds for n, _ in counts))
+    def share_solved(self, series: str, arm: str, tasks: Sequence[str]) -> MeanEstimate | None:
+        """pass@n: the share of tasks solved, over tasks."""
+        runs = self.select_runs(series, arm)
+        samples = sum(n for run in runs for n, _ in run.count_samples(tasks, best=False))
+        return measure.share_marks([run.mark_solved(tasks) for run in runs], samples)
 
     def estimate_pass_at(self, k: int, series: str, arm: str, tasks: Sequence[str]) -> MeanEstimate | None:
         """Over samples. None where a task has fewer than k."""
-        seeds = self.count_seeds(series, arm, tasks, best=True)
+        seeds = [run.count_samples(tasks, best=True) for run in self.select_runs(series, arm)]
         has_fewer = any(max(n, 1) < k for counts in seeds for n, _ in counts)
         return None if has_fewer else measure.estimate_pass_at(seeds, k)
 
     def divide_solved(self, series: str, over: str, under: str) -> tuple[MeanEstimate | None, MeanEstimate | None]:
         """pass@n of an arm by that of another, of the seeds that both have: `measure.divide_solved`."""
-        tops, bases = (self.count_seeds(series, arm, self.tasks_by_group[ALL]) for arm in (over, under))
+        tops, bases = (
+            [run.count_samples(self.tasks_by_group[ALL], best=False) for run in self.select_runs(series, arm)]
+            for arm in (over, under)
+        )
         size = min(len(tops), len(bases))
         return measure.divide_solved(tops[:size], bases[:size])
-
-    def count_seeds(self, series: str, arm: str, tasks: Sequence[str], *, best: bool = False) -> list[list[Count]]:
-        """`ObservedRun.count_samples` of each seed."""
-        return [run.count_samples(tasks, best=best) for run in self.select_runs(series, arm)]
 
     def average_number(self, series: str, arm: str, number: Callable[[ObservedRun], float | None]) -> float | None:
         """A number's mean over seeds; None when one seed has none."""

@@ -85,21 +85,21 @@ def test_what_the_guardian_did_is_counted_per_run() -> None:
     """Tasks of a target that cannot tell their class are in none, and that is said."""
     made = study()
     text = write_page(made, ANALYSES["classes"](made), MADE, ())
-    assert "| some-model | adaptive | repaired | 2.5 |\n| some-model | adaptive | corrupted | 1.0 |" in text
+    assert "| some-model | adaptive | repaired | 2.5 |\n| some-model | adaptive | corrupted | 1 |" in text
     assert "in no class (no program of their own, or the target cannot tell): a\\_0, a\\_1, b\\_0" in text
 
 
 def test_values_over_seeds_are_means_of_each() -> None:
     made = study()
     tasks = [task.id for task in TASKS]
-    single, adaptive = (made.estimate_pass_at_n("openai/some-model", arm, tasks) for arm in ("single", "adaptive"))
+    single, adaptive = (made.share_solved("openai/some-model", arm, tasks) for arm in ("single", "adaptive"))
     assert single is not None
     assert adaptive is not None
     assert single.seeds == pytest.approx((1 / 3, 2 / 3))
     assert single.value == pytest.approx(1 / 2)
     assert adaptive.seeds == pytest.approx((2 / 3, 2 / 3))
     assert (single.tasks, single.samples) == (3, 48)
-    rate = made.estimate_pass_at_1("openai/some-model", "adaptive", tasks)
+    rate = made.estimate_pass_at(1, "openai/some-model", "adaptive", tasks)
     assert rate is not None
     assert rate.seeds == pytest.approx(((4 / 8 + 1 / 8) / 3, (2 / 8 + 2 / 8) / 3))
     assert made.estimate_pass_at(9, "openai/some-model", "single", tasks) is None
@@ -107,8 +107,8 @@ def test_values_over_seeds_are_means_of_each() -> None:
 
 def test_no_right_answer_of_sixteen_is_no_proof_that_there_is_none() -> None:
     made = study()
-    for found in (made.estimate_pass_at_1("openai/some-model", "single", ["b_0"]),
-                  made.estimate_pass_at_n("openai/some-model", "single", ["b_0"])):  # fmt: skip
+    for found in (made.estimate_pass_at(1, "openai/some-model", "single", ["b_0"]),
+                  made.share_solved("openai/some-model", "single", ["b_0"])):  # fmt: skip
         assert found is not None
         assert (found.value, found.low) == (0.0, 0.0)
         assert found.high is not None

@@ -16,9 +16,9 @@ from opsmith.records import Outcome
 from opsmith.results.result import result_of
 from opsmith.suites import load_tasks
 from opsmith_lab.evaluation.catalogue import find_experiments
+from opsmith_lab.evaluation.charts import BOTH, EMBEDDED
 from opsmith_lab.evaluation.conduct import conduct_experiment
 from opsmith_lab.evaluation.files import redraw_results
-from opsmith_lab.evaluation.marks import BOTH, EMBEDDED
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_levels_are_compared_by_tokens_and_performance(series: Small) -> None:
         row for row in (series.folder / "fig8.md").read_text().splitlines() if row.startswith("| embedded | m = 1 |")
     ]
     assert f" {usage['m = 1']:,} " in line
-    assert f" {usage['m = 1'] / usage['m = 3']:.2f} " in line
+    assert f" {usage['m = 1'] / usage['m = 3']:.3f} " in line
     assert series.value("fig8", "m = 3", "performance ratio") == 1
 
 

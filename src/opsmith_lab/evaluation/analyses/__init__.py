@@ -1,29 +1,25 @@
-"""The analyses by name. A further one is a module with a function Study -> Analysis, and a line here."""
+"""The analyses by name. A further one is a function Study -> Analysis, and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from opsmith_lab.evaluation.analyses.classes import analyse_classes
+from opsmith_lab.evaluation.analyses import shares
 from opsmith_lab.evaluation.analyses.curves import analyse_curves
 from opsmith_lab.evaluation.analyses.diversity import analyse_diversity
 from opsmith_lab.evaluation.analyses.gains import analyse_gains
-from opsmith_lab.evaluation.analyses.groups import analyse_groups
-from opsmith_lab.evaluation.analyses.levels import analyse_levels
-from opsmith_lab.evaluation.analyses.methods import analyse_methods
-from opsmith_lab.evaluation.analyses.samples import analyse_samples
 from opsmith_lab.evaluation.analyses.solved import analyse_solved
 from opsmith_lab.evaluation.analysis import Analysis
 from opsmith_lab.evaluation.study import Study
 
 ANALYSES: Mapping[str, Callable[[Study], Analysis]] = {
-    "methods": analyse_methods,  # each arm as a whole, and against one of them
-    "groups": analyse_groups,  # by group of tasks
-    "classes": analyse_classes,  # by what a task's own program needs, and what the guardian did
+    "methods": shares.analyse_methods,  # each arm as a whole, and against one of them
+    "groups": shares.analyse_groups,  # by group of tasks
+    "classes": shares.analyse_classes,  # by what a task's own program needs, and what the guardian did
     "diversity": analyse_diversity,  # how different the answers are
     "curves": analyse_curves,  # round by round against input tokens
-    "levels": analyse_levels,  # what the adaptive granularity costs and brings
-    "samples": analyse_samples,  # against the number of samples
+    "levels": shares.analyse_levels,  # what the adaptive granularity costs and brings
+    "samples": shares.analyse_samples,  # against the number of samples
     "solved": analyse_solved,  # which tasks each arm solves, and how many more than one of them, pair by pair
     "gains": analyse_gains,  # how much better right programs become
 }

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from opsmith.models.roles import shorten_model
 from opsmith.report.figure_style import COLUMNS
+from opsmith.report.record import COUNT, SHARE, TEXT, DataTable
 from opsmith.results.metrics import mean_of
 from opsmith.results.result import RoundResult
-from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number
-from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_estimate
 from opsmith_lab.evaluation.measure import MeanEstimate, share_marks
 from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
 
@@ -36,22 +37,23 @@ class Point:
 
 def analyse_curves(study: Study) -> Analysis:
     """Every round of every run, the Pareto points marked."""
-    curves_by_run = [(run, make_points(run, study.tasks_by_group[ALL])) for run in study.observed]
+    curves = [(run, make_points(run, study.tasks_by_group[ALL])) for run in study.observed]
     rows = [
-        Row(o.series, o.arm.name, "pass@n", f"seed {o.seed}, {p.label}", p.estimate)
-        for o, ps in curves_by_run
-        for p in ps
+        Row(run.series, run.arm.name, "pass@n", f"seed {run.seed}, {point.label}", point.estimate)
+        for run, points in curves
+        for point in points
     ]
-    grids = [_tabulate_points(run, points) for run, points in curves_by_run]
     figures = {
-        f"-{number}" if number > 1 else "": _draw_figure(study, series, curves_by_run)
+        f"-{number}" if number > 1 else "": _draw_figure(study, [pair for pair in curves if pair[0].series == series])
         for number, series in enumerate(study.series_names, 1)
     }
+    best = [point for _, points in curves for point in points if point.pareto and point.level != "none"]
+    hard = sum(point.level == "H" for point in best)  # the paper says that these are enough for most Pareto points
     notes = (
         "filled points are the Pareto points, of rounds that solved a task; lines join a run's rounds in their order",
-        _note_pareto(curves_by_run),
+        f"Pareto points of rounds that show hard demonstrations only: {hard} of {len(best)} with demonstrations",
     )
-    return Analysis(_write_headline(study, curves_by_run), rows, grids, figures, notes)
+    return Analysis(_write_headline(study, curves), rows, list(starmap(_tabulate_points, curves)), figures, notes)
 
 
 def make_points(run: ObservedRun, tasks: Sequence[str]) -> tuple[Point, ...]:
@@ -87,62 +89,49 @@ def format_label(number: int, level: str, cycle: int) -> str:
     return "None" if level == "none" and not cycle else f"{number}: {level}{str(cycle).translate(SUBSCRIPTS)}"
 
 
-def _make_point(run: ObservedRun, tasks: Sequence[str], round_result: RoundResult) -> Point:
-    tokens_of_tasks = [tokens for task in tasks if (tokens := _count_tokens(run, task, round_result.round)) is not None]
-    solved = share_marks([run.mark_solved(tasks, round_result.round)], run.judged)
-    name = format_label(round_result.round, round_result.level, round_result.cycle)
-    return Point(name, round_result.level, mean_of(tokens_of_tasks), round_result.cumulative, solved)
+def _make_point(run: ObservedRun, tasks: Sequence[str], ended: RoundResult) -> Point:
+    """Tokens are of one prompt of each task in its last round up to this one; a solved task is asked no more."""
+    rounds = [own for number, own in sorted(run.tokens.items()) if number <= ended.round]
+    tokens: dict[str, int] = {task: count for own in rounds for task, count in own.items() if task in tasks}
+    solved = share_marks([run.mark_solved(tasks, ended.round)], run.judged)
+    label = format_label(ended.round, ended.level, ended.cycle)
+    return Point(label, ended.level, mean_of(list(map(float, tokens.values()))), ended.cumulative, solved)
 
 
-def _count_tokens(run: ObservedRun, task: str, last: int) -> float | None:
-    """Of one prompt of the task in its last round up to this one; a solved task is asked no more."""
-    tried = [number for number, tokens_by_task in run.tokens.items() if number <= last and task in tokens_by_task]
-    return float(run.tokens[max(tried)][task]) if tried else None
-
-
-def _tabulate_points(run: ObservedRun, points: Sequence[Point]) -> Grid:
+def _tabulate_points(run: ObservedRun, points: Sequence[Point]) -> DataTable:
     lines = [
-        (p.label, format_number(p.tokens), str(p.solved), format_estimate(p.estimate), "Pareto" if p.pareto else "")
-        for p in points
+        (own.label, own.tokens, own.solved, say_estimate(own.estimate), "Pareto" if own.pareto else "")
+        for own in points
     ]
-    columns = ("round", "input tokens, mean over tasks", "tasks solved", "pass@n", "")
-    return Grid(f"{shorten_model(run.series)}, {run.arm.name}, seed {run.seed}", columns, lines)
+    columns = {"round": TEXT, "input tokens, mean over tasks": "tokens", "tasks solved": COUNT, "pass@n": SHARE}
+    return DataTable(f"{shorten_model(run.series)}, {run.arm.name}, seed {run.seed}", {**columns, "": TEXT}, lines)
 
 
-def _draw_figure(study: Study, series: str, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> Chart:
-    own, size = [(run, points) for run, points in curves_by_run if run.series == series], len(study.tasks)
+def _draw_figure(study: Study, curves: Sequence[tuple[ObservedRun, Sequence[Point]]]) -> Chart:
+    size = len(study.tasks)
     drawn = [
         {
             "x": point.tokens,
             "y": size * point.estimate.value if point.estimate else None,
-            "label": point.label if run is own[0][0] else "",  # the labels of several runs would cover each other
-            "pareto": point.pareto,
+            "label": point.label if run is curves[0][0] else "",  # the labels of several runs would cover each other
+            "mark": point.pareto,
             "series": f"{run.arm.name}, seed {run.seed}",
         }
-        for run, points in own
+        for run, points in curves
         for point in points
     ]
-    options = {"x": "x", "y": "y", "series": "series", "label": "label", "mark": "pareto", "width": COLUMNS}
-    words = {"x_title": "input tokens of one prompt, mean over tasks", "y_title": f"tasks solved of {size}"}
-    title = f"{_write_headline(study, own)} (filled: Pareto points)"
-    return Chart("lines", drawn, {**options, **words, "title": title, "empty": "no round has ended"})
+    axes = {"x_title": "input tokens of one prompt, mean over tasks", "y_title": f"tasks solved of {size}"}
+    title = f"{_write_headline(study, curves)} (filled: Pareto points)"
+    return Chart("lines", drawn, {"title": title, **axes, "width": COLUMNS, "empty": "no round has ended"})
 
 
-def _write_headline(study: Study, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:
+def _write_headline(study: Study, curves: Sequence[tuple[ObservedRun, Sequence[Point]]]) -> str:
     """Tasks solved by the end of the first round and of the last one, mean over the seeds of each model."""
     phrases = []
     for series in study.series_names:
-        own = [points for run, points in curves_by_run if run.series == series and points]
+        own = [points for run, points in curves if run.series == series and points]
         if own:
             first, last = (sum(points[place].solved for points in own) / len(own) for place in (0, -1))
             prefix = "" if len(study.series_names) == 1 else f"{shorten_model(series)}: "
             phrases.append(f"{prefix}{first:.3g} after the first round, {last:.3g} after the last")
-    size, words = len(study.tasks), "; ".join(phrases)
-    return f"tasks solved of {size}: {words}" if phrases else "no round has ended"
-
-
-def _note_pareto(curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:
-    """The paper says that hard demonstrations are enough for most Pareto points."""
-    every = [p for _, points in curves_by_run for p in points if p.pareto and p.level != "none"]
-    hard = sum(p.level == "H" for p in every)
-    return f"Pareto points of rounds that show hard demonstrations only: {hard} of {len(every)} with demonstrations"
+    return f"tasks solved of {len(study.tasks)}: {'; '.join(phrases)}" if phrases else "no round has ended"

@@ -8,25 +8,16 @@ diversity is lower throughout; an interval therefore has the width of the redraw
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opsmith.judging.verifier import canonical_source
-from opsmith.models.roles import shorten_model
 from opsmith.results.intervals import bound_redrawn
-from opsmith_lab.evaluation.analysis import (
-    Analysis,
-    Grid,
-    Row,
-    format_estimate,
-    format_paper,
-    select_estimates,
-)
-from opsmith_lab.evaluation.bars import chart_bars, make_namer, make_share_row
-from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.analyses.shares import make_share_row
+from opsmith_lab.evaluation.analysis import Analysis, Row, say_arms, select_estimates, tabulate_rows
+from opsmith_lab.evaluation.charts import chart_bars
 from opsmith_lab.evaluation.measure import MeanEstimate
 from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
 
@@ -34,64 +25,53 @@ MEASURES = ("success diversity", "failure diversity", "overall diversity")
 RESAMPLES = 500
 _Seed = tuple[float, NDArray[np.float64], int, int]  # a value, the redrawn ones, tasks, samples
 Classes = Mapping[str, Counter[tuple[str, bool]]]  # by task: samples by (syntax tree, right)
+Redrawn = Mapping[str, NDArray[np.int64]]  # by task: samples drawn again, [resamples, classes]
 
 
 def analyse_diversity(study: Study) -> Analysis:
     """The three diversities and pass@n, by arm and model."""
-    rows = [row for cell in study.cells for row in _make_rows(study, *cell)]
-    columns = ("model", "arm", "measure", "value", "paper")
-    lines = [
-        (shorten_model(r.model), r.arm, r.measure, format_estimate(r.estimate), format_paper(r.paper)) for r in rows
-    ]
-    finding = _write_headline(study, rows)
+    rows = [row for cell in study.cells for row in _list_rows(study, *cell)]
+    diversities = say_arms(study, rows, "overall diversity", lambda own: f"{own.value:.3f}")
+    shares = ", ".join(f"{estimate.value:.3f}" for _, estimate in select_estimates(rows, "pass@n"))
+    finding = f"overall diversity: {diversities}; pass@n: {shares}"
+    chart = chart_bars(
+        study,
+        rows,
+        x=lambda row: study.name_cell(row.model, row.arm),
+        series=lambda row: row.measure,
+        title=finding,
+        x_title="arm",
+        y_title="share: of different answers, of tasks",
+    )
     notes = ("intervals of diversities: the spread of redrawn samples around the value, which redrawing itself lowers",)
-    grid = Grid("Diversity", columns, lines)
-    return Analysis(finding, rows, (grid,), {"": _draw_figure(study, rows, finding)}, notes)
+    return Analysis(finding, rows, (tabulate_rows("Diversity", rows),), {"": chart}, notes)
 
 
-def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
-    statistics_by_seed = [_measure_seed(study, run) for run in study.select_runs(series, arm)]
-    rows = [
-        Row(
-            series,
-            arm,
-            name,
-            ALL,
-            _average_seeds([statistics[position] for statistics in statistics_by_seed]),
-            study.find_paper(name, arm, series),
-        )
-        for position, name in enumerate(MEASURES)
-    ]
-    return [*rows, make_share_row(study, "pass@n", series, arm)]
+def _list_rows(study: Study, series: str, arm: str) -> Iterator[Row]:
+    kinds = (lambda right: right, lambda right: not right, lambda right: True)
+    seeds = [_count_classes(study, run) for run in study.select_runs(series, arm)]
+    for name, kind in zip(MEASURES, kinds, strict=True):
+        estimate = _average_seeds([_draw_diversity(*classes, kind) for classes in seeds])
+        yield Row(series, arm, name, ALL, estimate, study.find_paper(name, arm, series))
+    yield make_share_row(study, "pass@n", series, arm)
 
 
-def _measure_seed(study: Study, run: ObservedRun) -> list[_Seed | None]:
-    """The three diversities of one run."""
-    classes = _count_classes(study, run)
-    rng = np.random.default_rng(run.draw_seed)
-    kinds = [lambda right: right, lambda right: not right, lambda right: True]
-    redrawn = {task: _redraw_counts(counts, rng) for task, counts in classes.items()}
-    return [_draw_diversity(classes, redrawn, kind) for kind in kinds]
-
-
-def _count_classes(study: Study, run: ObservedRun) -> Classes:
+def _count_classes(study: Study, run: ObservedRun) -> tuple[Classes, Redrawn]:
+    """The samples of one run by class, and as many drawn again."""
     tasks = {task.id: task for task in study.tasks}
     names: dict[tuple[str, str], str] = {}
-    counts_by_task: dict[str, Counter[tuple[str, bool]]] = {}
+    classes: dict[str, Counter[tuple[str, bool]]] = {}
     for task, program, passed in study.store.read_programs(run.result.run):
         if (task, program) not in names:
             names[task, program] = canonical_source(tasks[task], program)
-        counts_by_task.setdefault(task, Counter())[names[task, program], passed] += 1
-    return counts_by_task
+        classes.setdefault(task, Counter())[names[task, program], passed] += 1
+    rng = np.random.default_rng(run.draw_seed)
+    sizes = {task: np.array(list(counts.values())) for task, counts in classes.items()}
+    redrawn = {task: rng.multinomial(own.sum(), own / own.sum(), size=RESAMPLES) for task, own in sizes.items()}
+    return classes, redrawn
 
 
-def _redraw_counts(counts: Counter[tuple[str, bool]], rng: np.random.Generator) -> NDArray[np.int64]:
-    """As many samples drawn again: [resamples, classes]."""
-    sizes = np.array(list(counts.values()))
-    return rng.multinomial(sizes.sum(), sizes / sizes.sum(), size=RESAMPLES)
-
-
-def _draw_diversity(classes: Classes, redrawn: Mapping[str, NDArray[np.int64]], kind: Any) -> _Seed | None:
+def _draw_diversity(classes: Classes, redrawn: Redrawn, kind: Callable[[bool], bool]) -> _Seed | None:
     values: list[float] = []
     ratios: list[NDArray[np.float64]] = []
     samples = 0
@@ -100,13 +80,15 @@ def _draw_diversity(classes: Classes, redrawn: Mapping[str, NDArray[np.int64]], 
         total = sum(size for (_, right), size in counts.items() if kind(right))
         if total:
             values.append(len(chosen) / total)
-            ratios.append(_divide_counts(redrawn[task][:, chosen]))
+            again = redrawn[task][:, chosen]
+            sums = again.sum(axis=1)  # different over all, by resample; not a number where there is none
+            ratios.append(np.where(sums > 0, (again > 0).sum(axis=1) / np.maximum(sums, 1), np.nan))
             samples += total
     if not values:
         return None
     value = float(np.mean(values))
-    again = np.nanmean(np.array(ratios), axis=0)  # a redrawn task without such an answer is no part of its mean
-    centred = np.clip(again - np.nanmean(again) + value, 0.0, 1.0)
+    means = np.nanmean(np.array(ratios), axis=0)  # a redrawn task without such an answer is no part of its mean
+    centred = np.clip(means - np.nanmean(means) + value, 0.0, 1.0)
     return value, np.where(np.isnan(centred), value, centred), len(values), samples
 
 
@@ -118,24 +100,3 @@ def _average_seeds(seeds: Sequence[_Seed | None]) -> MeanEstimate | None:
     own, redrawn, tasks, samples = zip(*present, strict=True)
     bounds = bound_redrawn(sum(own) / len(own), np.mean(redrawn, axis=0), sum(samples))
     return MeanEstimate(*bounds, tasks=tasks[0], samples=sum(samples), seeds=own)
-
-
-def _divide_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Different over all, by resample; not a number where there is none."""
-    total = counts.sum(axis=1)
-    return np.where(total > 0, (counts > 0).sum(axis=1) / np.maximum(total, 1), np.nan)
-
-
-def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
-    upward = "share: of different answers, of tasks"
-    return chart_bars(
-        study, rows, x=make_namer(study), series=lambda row: row.measure, title=finding, x_title="arm", y_title=upward
-    )
-
-
-def _write_headline(study: Study, rows: Sequence[Row]) -> str:
-    name = make_namer(study)
-    overall = select_estimates(rows, "overall diversity")
-    diversities = ", ".join(f"{name(row)} {estimate.value:.3f}" for row, estimate in overall)
-    shares = ", ".join(f"{estimate.value:.3f}" for _, estimate in select_estimates(rows, "pass@n"))
-    return f"overall diversity: {diversities}; pass@n: {shares}"

@@ -10,21 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from opsmith.models.roles import shorten_model
+from opsmith.report.record import RATIO, TEXT, DataTable, Value
 from opsmith.results.optimisation import read_optimisation
 from opsmith.results.states import AttemptState
-from opsmith_lab.evaluation.analysis import (
-    Analysis,
-    Grid,
-    Row,
-    format_estimate,
-    format_means,
-    format_number,
-    list_points,
-    map_measures,
-    select_estimates,
-)
-from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.analyses.solved import list_points
+from opsmith_lab.evaluation.analysis import Analysis, Chart, Number, Row, say_arms, tabulate_arms
 from opsmith_lab.evaluation.measure import MeanEstimate, average_tasks, share_marks
 from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
 
@@ -52,16 +42,27 @@ class _ArmRun:
 def analyse_gains(study: Study) -> Analysis:
     """Gain, share of right attempts and fast_p of every arm, and its gain over that of `relative_to`."""
     cells = {cell: [_read_run(study, run) for run in study.select_runs(*cell)] for cell in study.cells}
-    rows = [row for cell in cells for row in _list_rows(study, cells, *cell)]
-    finding = _write_headline(study, rows, cells)
-    return Analysis(
-        finding,
-        rows,
-        (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
-        {"": _draw_figure(study, rows, finding)},
-        _write_notes(study),
-        INTERVALS,
-    )
+    rows, base = [row for cell in cells for row in _list_rows(study, cells, *cell)], study.experiment.relative_to
+    gains, times = (say_arms(study, rows, name, "{:.2f}".format) for name in (GAIN, MORE))
+    finding = f"gain: {gains}" + (f"; by that of {base}: {times}" if times else "")
+    if {gain for runs in cells.values() for run in runs for gain in run.gains.values()} == {1.0}:
+        finding = "no arm made a program better: every gain is 1"
+    measures = {name.replace("base", base): name for name in (GAIN, MORE, RIGHT, *FAST)}
+    numbers: dict[str, Number] = {
+        "judged attempts a run": lambda run: run.judged,
+        "tokens a run": lambda run: run.usage.input_tokens + run.usage.output_tokens,
+        "measured s": partial(_sum_measured, study),
+    }
+    tables = (tabulate_arms(study, rows, measures, numbers), _tabulate_tasks(study, cells))
+    words = {"title": finding, "x_title": "arm", "y_title": "gain, geometric mean (1: no better)", "reference": 1.0}
+    chart = Chart("intervals", list_points(rows, GAIN), words, ("over tasks and seeds",))
+    notes = [
+        "gain: the start program's figure by that of the run's best program, in the full grade, at all timed sizes; it "
+        "is 1 where no difference was shown, or nothing could be measured",
+        "fast_p: the share of tasks whose gain is p or more",
+        *([f"gain over {base}: of the same task and seed, geometric mean"] if base else []),
+    ]
+    return Analysis(finding, rows, tables, {"": chart}, notes, INTERVALS)
 
 
 def _read_run(study: Study, run: ObservedRun) -> _ArmRun:
@@ -72,9 +73,6 @@ def _read_run(study: Study, run: ObservedRun) -> _ArmRun:
     states = {task.task: [step.state for step in task.steps if step.state is not None] for task in tasks}
     correct = {name: own.count(AttemptState.CORRECT) / len(own) for name, own in states.items() if own}
     return _ArmRun(run, {task.id: gains.get(task.id, 1.0) for task in study.tasks}, correct)
-
-
-# -- estimates
 
 
 def _list_rows(study: Study, cells: _Cells, series: str, arm: str) -> list[Row]:
@@ -103,70 +101,16 @@ def compare_gains(seeds: Sequence[Gains], base: Sequence[Gains]) -> MeanEstimate
     )
 
 
-# -- what is shown
-
-
-def _tabulate_arms(study: Study, rows: Sequence[Row], cells: _Cells) -> Grid:
-    names = [GAIN, *([MORE] if study.experiment.relative_to else []), RIGHT, *FAST]
-    columns = ("model", "arm", *(name.replace("base", study.experiment.relative_to) for name in names))
-    lines = [_format_arm(study, rows, names, cells[cell], *cell) for cell in cells]
-    spent = ("seeds", "judged attempts", "tokens a run", "measured s", "USD")
-    return Grid("By arm", (*columns, *spent), lines)
-
-
-def _format_arm(
-    study: Study, rows: Sequence[Row], names: Sequence[str], runs: Sequence[_ArmRun], series: str, arm: str
-) -> tuple[str, ...]:
-    own = map_measures(rows, series, arm)
-    values = [format_estimate(own[name].estimate) if name in own else "1" for name in names]
-    spent = format_means(
-        study,
-        series,
-        arm,
-        lambda run: float(run.usage.input_tokens + run.usage.output_tokens),
-        partial(_sum_measured, study),
-    )
-    attempts = format_number(float(sum(run.observed.judged for run in runs)))
-    return (shorten_model(series), arm, *values, str(len(runs)), attempts, *spent)
-
-
 def _sum_measured(study: Study, run: ObservedRun) -> float | None:
     optimised = read_optimisation(study.store, run.result.run)
     return None if optimised is None else optimised.measured_seconds
 
 
-def _tabulate_tasks(study: Study, cells: _Cells) -> Grid:
+def _tabulate_tasks(study: Study, cells: _Cells) -> DataTable:
     """The gain of every task in every arm, so that a mean hides nothing."""
-    lines = []
+    lines: list[Sequence[Value]] = []
     for task in study.tasks:
         estimates = [average_tasks([{task.id: run.gains[task.id]} for run in runs], True) for runs in cells.values()]
-        lines.append((task.id, *(format_number(e.value, ".2f") if e else "-" for e in estimates)))
-    names = [study.name_cell(*cell) for cell in cells]
-    return Grid("Gain by task, geometric mean over seeds", ("task", *names), lines)
-
-
-def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
-    options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high", "reference": 1.0}
-    words = {"title": finding, "x_title": "arm", "y_title": "gain, geometric mean (1: no better)"}
-    return Chart("intervals", list_points(rows, GAIN), {**options, **words}, ("over tasks and seeds",))
-
-
-def _write_headline(study: Study, rows: Sequence[Row], cells: _Cells) -> str:
-    """The gain of each arm, and how many times that of the base it is."""
-    if {gain for runs in cells.values() for run in runs for gain in run.gains.values()} == {1.0}:
-        return "no arm made a program better: every gain is 1"
-    words, times = (
-        ", ".join(f"{row.arm} {estimate:.2f}" for row, estimate in select_estimates(rows, name))
-        for name in (GAIN, MORE)
-    )
-    return f"gain: {words}" + (f"; by that of {study.experiment.relative_to}: {times}" if times else "")
-
-
-def _write_notes(study: Study) -> list[str]:
-    notes = [
-        "gain: the start program's figure by that of the run's best program, in the full grade, at all timed sizes; it "
-        "is 1 where no difference was shown, or nothing could be measured",
-        "fast_p: the share of tasks whose gain is p or more",
-    ]
-    base = study.experiment.relative_to
-    return [*notes, f"gain over {base}: of the same task and seed, geometric mean"] if base else notes
+        lines.append((task.id, *(own and own.value for own in estimates)))
+    columns = {"task": TEXT, **dict.fromkeys((study.name_cell(*cell) for cell in cells), RATIO)}
+    return DataTable("Gain by task, geometric mean over seeds", columns, lines)

@@ -10,17 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opsmith.models.roles import shorten_model
-from opsmith_lab.evaluation.analysis import (
-    Analysis,
-    Grid,
-    Row,
-    format_means,
-    list_points,
-    map_measures,
-    select_estimates,
-)
-from opsmith_lab.evaluation.bars import make_namer
-from opsmith_lab.evaluation.charts import Chart
+from opsmith.report.record import COUNT, TEXT, DataTable, Said, Value
+from opsmith_lab.evaluation.analyses.shares import TOKENS
+from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_arms, select_estimates, tabulate_arms
 from opsmith_lab.evaluation.measure import MeanEstimate, share_marks, subtract_marks
 from opsmith_lab.evaluation.study import ALL, Study
 
@@ -35,17 +27,25 @@ INTERVALS = (
 def analyse_solved(study: Study) -> Analysis:
     """Tasks solved, tasks more than `relative_to`, samples and tokens of every arm; and every task in every arm."""
     rows = [row for cell in study.cells for row in _list_rows(study, *cell)]
-    base = study.experiment.relative_to
-    notes = [f"{MORE.replace('base', base)}: of the same task and seed, by task"] if base else []
-    finding = _write_headline(study, rows)
-    return Analysis(
-        finding,
-        rows,
-        (_tabulate_arms(study, rows), _tabulate_tasks(study)),
-        {"": _draw_figure(study, rows, finding)},
-        notes,
-        INTERVALS,
-    )
+    base, size = study.experiment.relative_to, len(study.tasks)
+    more = MORE.replace("base", base)
+    differences = say_arms(study, rows, MORE, "{:.1f}".format)
+    finding = f"tasks solved of {size}: {say_arms(study, rows, SOLVED, lambda own: f'{own.value:.3g}')}"
+    finding += f"; more than {base}: {differences}" if differences else ""
+    numbers = {"judged samples a run": lambda run: run.judged, **TOKENS}
+    numbers |= {"of those reasoning": lambda run: run.usage.reasoning_tokens}
+    measures = {f"solved of {size}": SOLVED, **({more: MORE} if base else {})}
+    by_arm = tabulate_arms(study, rows, measures, numbers, COUNT, "0")
+    options = {"title": finding, "x_title": "arm", "y_title": f"tasks solved of {size}", "y_domain": [0, size]}
+    chart = Chart("bars", list_points(rows, SOLVED), options, ("over tasks",))
+    notes = [f"{more}: of the same task and seed, by task"] if base else []
+    return Analysis(finding, rows, (by_arm, _tabulate_tasks(study)), {"": chart}, notes, INTERVALS)
+
+
+def list_points(rows: Sequence[Row], measure: str) -> list[dict[str, str | float | None]]:
+    """The estimates of one measure with their intervals, as a figure by arm and model draws them."""
+    own = (row for row, _ in select_estimates(rows, measure))
+    return [{"x": row.arm, "series": shorten_model(row.model), **row.scale_ends()} for row in own]
 
 
 def count_tasks(share: MeanEstimate | None) -> MeanEstimate | None:
@@ -70,60 +70,15 @@ def _list_rows(study: Study, series: str, arm: str) -> list[Row]:
     ]
 
 
-def format_count(estimate: MeanEstimate | None) -> str:
-    """`22.7 [20.0, 24.7] (23, 22, 23)`."""
-    if estimate is None:
-        return "-"
-    seeds = ", ".join(f"{value:g}" for value in estimate.seeds)
-    return f"{estimate:.1f}" + (f" ({seeds})" if len(estimate.seeds) > 1 else "")
-
-
-def _tabulate_arms(study: Study, rows: Sequence[Row]) -> Grid:
-    base = study.experiment.relative_to
-    names = [f"solved of {len(study.tasks)}", *([MORE.replace("base", base)] if base else [])]
-    spent = ("seeds", "judged samples a run", "input tokens", "output tokens", "of those reasoning", "USD")
-    lines = [_format_arm(study, rows, *cell) for cell in study.cells]
-    return Grid("By arm", ("model", "arm", *names, *spent), lines)
-
-
-def _format_arm(study: Study, rows: Sequence[Row], series: str, arm: str) -> tuple[str, ...]:
-    own = map_measures(rows, series, arm)
-    names = [SOLVED, *([MORE] if study.experiment.relative_to else [])]
-    values = [format_count(own[name].estimate) if name in own else "0" for name in names]
-    spent = format_means(
-        study,
-        series,
-        arm,
-        lambda run: float(run.judged),
-        lambda run: float(run.usage.input_tokens),
-        lambda run: float(run.usage.output_tokens),
-        lambda run: float(run.usage.reasoning_tokens),
-    )
-    return (shorten_model(series), arm, *values, str(len(study.select_runs(series, arm))), *spent)
-
-
-def _tabulate_tasks(study: Study) -> Grid:
+def _tabulate_tasks(study: Study) -> DataTable:
     """In how many seeds each arm solved each task, so that a number hides nothing."""
     tasks = study.tasks_by_group[ALL]
-    marks = {cell: [run.mark_solved(tasks) for run in study.select_runs(*cell)] for cell in study.cells}
-    lines = [
-        (task, *(f"{sum(seed[task] for seed in seeds):g} of {len(seeds)}" for seeds in marks.values()))
-        for task in tasks
-    ]
-    names = [study.name_cell(*cell) for cell in study.cells]
-    return Grid("Seeds in which a task was solved", ("task", *names), lines)
-
-
-def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
-    options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high"}
-    words = {"title": finding, "x_title": "arm", "y_title": f"tasks solved of {len(study.tasks)}"}
-    limits = {"y_domain": [0, len(study.tasks)]}
-    return Chart("bars", list_points(rows, SOLVED), {**options, **words, **limits}, ("over tasks",))
-
-
-def _write_headline(study: Study, rows: Sequence[Row]) -> str:
-    name = make_namer(study)
-    counts = [f"{name(row)} {estimate.value:.3g}" for row, estimate in select_estimates(rows, SOLVED)]
-    differences = [f"{name(row)} {estimate:.1f}" for row, estimate in select_estimates(rows, MORE)]
-    beside = f"; more than {study.experiment.relative_to}: {', '.join(differences)}" if differences else ""
-    return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{beside}"
+    marks = {
+        study.name_cell(*cell): [run.mark_solved(tasks) for run in study.select_runs(*cell)] for cell in study.cells
+    }
+    lines: list[Sequence[Value]] = []
+    for task in tasks:
+        counts = [(sum(seed[task] for seed in seeds), len(seeds)) for seeds in marks.values()]
+        lines.append((task, *(Said(f"{solved:g} of {seeds}", solved) for solved, seeds in counts)))
+    columns = {"task": TEXT, **dict.fromkeys(marks, COUNT)}
+    return DataTable("Seeds in which a task was solved", columns, lines)
