@@ -127,18 +127,17 @@ class JobTests:
         options = tuple("c" if word == self.language else word for word in whole.options)
         with Commands(whole.folder) as commands:
             in_c = commands.finish("runs", *options)["run"]
-            compared = commands.start("compare", whole.name, in_c, "--out", "runs", "--json").result()["languages"]
+            compared = commands.start("compare", whole.name, in_c, "--out", "runs", "--json").result()["tables"]
             assert commands.start("report", "--all", "--out", "runs", "-o", "all.html").code() == 0
             listed = commands.start("runs", "--out", "runs")
             assert listed.code() == 0
-        assert [
-            (row["target"], row["solved"], row["verdicts"], row["unjudged_share"]) for row in compared["languages"]
-        ] == [
-            (self.language, 2, 3 * SAMPLES, 0.0),
-            ("c", 2, 3 * SAMPLES, 0.0),
+        rows = compared["languages"]["rows"]
+        assert [(row["language"], row["solved"], row["verdicts"], row["unjudged"]) for row in rows] == [
+            (self.language, 2, 3 * SAMPLES, 0),
+            ("c", 2, 3 * SAMPLES, 0),
         ]
-        rows = {row["problem"]: row["languages"] for row in compared["problems"]}
-        assert {name: [cell["solved"] for cell in row.values()] for name, row in rows.items()} == {
+        cells = {row.pop("problem"): [*row.values()] for row in compared["by language"]["rows"]}
+        assert {name: [cell["solved"] for cell in row] for name, row in cells.items()} == {
             "row_sum": [True, True],
             MENDED: [True, True],
             WRONG: [False, False],

@@ -74,23 +74,29 @@ def runs(suites: list[Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[
 def test_one_suite_is_solved_in_two_languages_and_compared_by_problem(runs, capsys):
     file, names = runs
     data = _compare(capsys, file, *names[:2])
-    assert [run["target"] for run in data["runs"]] == ["tiny", "tiny_python"]
-    cells = {row["task"]: [(cell["target"], cell["solved"]) for cell in row["runs"]] for row in data["problems"]}
-    assert cells == {
-        "sum_0": [("tiny", True), ("tiny_python", True)],
-        "product_0": [("tiny", False), ("tiny_python", False)],
+    assert [run["language"] for run in data["runs"]["rows"]] == ["tiny", "tiny_python"]
+    cells = {
+        row.pop("problem"): {name: cell["solved"] for name, cell in row.items()} for row in data["problems"]["rows"]
     }
-    assert (data["tasks"], data["unpaired_tasks"]) == (2, [])
-    assert "target" in data["differing_settings"]
+    assert cells == {
+        "sum_0": {"tiny": True, "tiny_python": True},
+        "product_0": {"tiny": False, "tiny_python": False},
+    }
+    [paired] = data["paired"]["rows"]
+    assert (paired["tasks of both"], paired["left out, not in both alike"]) == (2, [])
+    assert "target" in data["runs"]["units"]
 
 
 @needs_isolation
 def test_problems_that_differ_are_rows_of_their_own(runs, capsys):
     file, names = runs
     data = _compare(capsys, file, names[0], names[2])
-    rows = [(row["task"], [cell["target"] for cell in row["runs"]]) for row in data["problems"]]
+    rows = [
+        (row.pop("problem"), [name for name, cell in row.items() if cell is not None])
+        for row in data["problems"]["rows"]
+    ]
     assert sorted(rows) == [("product_0", ["tiny"]), ("product_0", ["tiny_python"]), ("sum_0", ["tiny", "tiny_python"])]
-    assert data["unpaired_tasks"] == ["product_0"]
+    assert data["paired"]["rows"][0]["left out, not in both alike"] == ["product_0"]
 
 
 @needs_isolation
@@ -124,17 +130,17 @@ def test_several_runs_of_a_language_are_one_column_and_a_problem_is_one_row(runs
     assert [row.name for row in table.rows].count("product_0") == 2, "the second folder's is another problem"
     assert all(column.unjudged_share == 0.0 and column.verdicts == 2 * 2 * len(column.runs) for column in table.columns)
     assert '<h3 id="languages">Languages</h3>' in html
-    assert 'round 0, rate 1.000</a><br><span class="muted">4 right of 4' in html
+    assert 'round 0, rate 1.000</a> <span class="muted">4 right of 4' in html
     assert "4 right of 4" in markdown.split("## Languages")[1]
     data = _compare(capsys, file, *names)["languages"]
-    assert [language["solved"] for language in data["languages"]] == [1, 1]
+    assert [language["solved"] for language in data["rows"]] == [1, 1]
     assert _print(capsys, "report", "--all", "--out", str(file.parent), "--format", "md", "-o", "-").strip()
 
 
 @needs_isolation
 def test_three_runs_stand_side_by_side(runs, capsys):
     file, names = runs
-    assert len(_compare(capsys, file, *names)["problems"]) == 3
+    assert len(_compare(capsys, file, *names)["problems"]["rows"]) == 3
     table = _print(capsys, "compare", *names, "--out", str(file.parent))
     assert f"tiny_python {names[1]}"[:16] in table
 
@@ -173,7 +179,7 @@ def test_commands_on_tasks_take_the_language(suites, capsys, tmp_path):
 
 
 def _compare(capsys, file: Path, *names: str):
-    return json.loads(_print(capsys, "compare", *names, "--out", str(file.parent), "--json"))
+    return json.loads(_print(capsys, "compare", *names, "--out", str(file.parent), "--json"))["tables"]
 
 
 def _print(capsys, *arguments: str, code: int = 0) -> str:

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from opsmith.report.by_model import print_models
 from opsmith.report.closing import closing_table, rounds_table, solutions_table
-from opsmith.report.comparison import runs_side_by_side
 from opsmith.report.console import PlainConsole
 from opsmith.report.conversations import print_tool_use
 from opsmith.report.fitting import HINT, FittedTable
+from opsmith.report.many_runs import read_many, tabulate_runs
 from opsmith.report.plan_tables import print_plans
 from opsmith.report.samples import samples_table, tabulate_refusals
 from opsmith.report.spent import spent_of, spent_table
@@ -106,7 +106,8 @@ def test_all_that_is_shown_of_a_run_fits(tmp_path, width):
         print_models(console, store, run)
         print_plans(console, store, run)
         print_tool_use(console, store, run)
-        console.print(runs_side_by_side([view, view]), spent_table(spent_of(store, run, ("agent",)), "agent"))
+        console.print(tabulate_runs(read_many(store, [view, view])).turn(["first", "second"]))
+        console.print(spent_table(spent_of(store, run, ("agent",)), "agent"))
         task = store.read_tasks(run)[0].id
         console.print(tabulate_refusals(read_refusals(store, run)), samples_table(store.list_samples(run, task)))
     lines = out.getvalue().splitlines()

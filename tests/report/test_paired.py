@@ -1,14 +1,15 @@
 """Two runs are compared task by task, and what stands in the way of comparing them is said."""
 
 import io
-import json
+import re
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from opsmith.report.comparison import comparison_lines, differing_tasks, runs_side_by_side
-from opsmith.report.paired import compare_views, mcnemar_p_value
+from opsmith.report.comparison import mcnemar_p_value, tabulate_pairs
+from opsmith.report.many_runs import compare_runs, read_many, turn_pair
+from opsmith.report.record import list_records
 from opsmith.report.views import run_view
 from opsmith.store import rows
 
@@ -21,13 +22,20 @@ def test_the_exact_test_of_mcnemar(one, other, p):
     assert mcnemar_p_value(one, other) == pytest.approx(p)
 
 
+def pair_runs(store, *runs):
+    """The record of two runs, and the tasks that one of them alone solved."""
+    tables = tabulate_pairs(store, *(run_view(store, run) for run in runs))
+    [record] = list_records(tables["paired"])
+    return record, [row[0] for row in tables["one run only"].rows]
+
+
 def test_a_run_equals_itself(store, runs):
-    found = compare_views(store, run_view(store, runs[0]), run_view(store, runs[0]))
-    assert found.settings == found.unpaired == ()
-    assert (found.only_one, found.only_other, found.p_value) == (0, 0, 1.0)
-    assert found.solving_round is not None
-    assert found.solving_round.value == 0
-    assert found.solving_round.low <= 0 <= found.solving_round.high
+    record, differing = pair_runs(store, runs[0], runs[0])
+    assert (record["left out, not in both alike"], differing) == ([], [])
+    assert (record["only the first"], record["only the second"], record["exact McNemar test"]) == (0, 0, 1.0)
+    difference = record["the same, round of each solution"]
+    assert difference["value"] == 0
+    assert difference["low"] <= 0 <= difference["high"]
 
 
 def test_tasks_of_one_run_only_and_tasks_of_another_text_are_left_out(store, runs):
@@ -36,27 +44,17 @@ def test_tasks_of_one_run_only_and_tasks_of_another_text_are_left_out(store, run
     assert changed.digest != second.digest
     info = rows.RunInfo("open-s0-1", "1", "gpt", True, "tiny", 0, {"samples": 9}, {})
     store.put(rows.run_rows(info, [first, changed])).result()
-    found = compare_views(store, run_view(store, runs[0]), run_view(store, info.id))
-    assert [pair.task for pair in found.pairs] == [first.id]
-    assert set(found.unpaired) == {second.id, *(task.id for task in others)}
-    assert found.first_round is None
-    names = {name for name, _, _ in found.settings}
-    assert {"model", "samples"} <= names
+    record, _ = pair_runs(store, runs[0], info.id)
+    assert record["tasks of both"] == 1
+    assert set(record["left out, not in both alike"]) == {second.id, *(task.id for task in others)}
+    assert record["pass@1 first minus second, first round"] == "no samples in both"
 
 
 def test_the_comparison_as_it_is_printed(store, runs, golden):
-    found = compare_views(store, *(run_view(store, run) for run in runs))
-    one, other = replace(found.first, id="first", seconds=0.0), replace(found.second, id="second", seconds=0.0)
-    timeless = replace(found, first=one, second=other)  # a run's id is a hash of all its settings
+    many = read_many(store, [run_view(store, run) for run in runs])
+    views = [replace(own.view, given_name=f"run {n}", seconds=0.0) for n, own in enumerate(many.runs, 1)]
+    many = replace(many, runs=tuple(replace(own, view=view) for own, view in zip(many.runs, views, strict=True)))
     console = Console(file=io.StringIO(), width=140)
-    console.print(runs_side_by_side((one, other)), differing_tasks(timeless), *comparison_lines(timeless), sep="\n")
-    golden("compare.txt", "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n")
-
-
-def test_the_comparison_as_json_has_the_same_numbers(store, runs):
-    found = compare_views(store, *(run_view(store, run) for run in runs))
-    data = json.loads(json.dumps(found.as_json()))
-    assert data["solved"] == {"both": found.both, "only_first": found.only_one, "only_second": found.only_other}
-    assert len(data["differing_tasks"]) == found.only_one + found.only_other
-    assert data["pass_at_1_difference"]["first_round"]["value"] == found.first_round.value
-    assert [run["run"] for run in data["runs"]] == runs
+    console.print(*turn_pair(many, compare_runs(store, many)).values())
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    golden("compare.txt", re.sub(r"-\w{10}\b", "-" + "x" * 10, "\n".join(lines)) + "\n")  # hashes of all settings

@@ -41,7 +41,7 @@ OF_RICH = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\x1b\[[0-9]*[AK]")  # colou
 CODEGEN = ["codegen", "x\udcff\udc9b_0.yaml", "--impl", "program.txt"]
 EACH = """
 import json, os, sys
-import opsmith.results.result, opsmith.report.pages, opsmith.report.paired, opsmith.store
+import opsmith.results.result, opsmith.report.pages, opsmith.report.comparison, opsmith.store
 from opsmith.cli import main
 for arguments in json.loads(sys.argv[1]):
     print("=====", flush=True)

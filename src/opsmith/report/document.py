@@ -12,7 +12,7 @@ from importlib import metadata
 
 from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, CallView, SampleView, TaskView, task_view
-from opsmith.report.by_target import align_problems, have_several_targets, name_columns
+from opsmith.report.comparison import align_problems, tabulate_problems
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.failures import FailureReader, FailureView
 from opsmith.report.languages import read_languages
@@ -70,9 +70,8 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
         runs=reports,
         figures=tuple(map(draw_picture, draw_courses(many))) if many is not None else (),
         tables={"All runs": tabulate_runs(many)} if many is not None else {},
-        columns=name_columns(views) if have_several_targets(views) else [view.name for view in views],
         languages=read_languages(store, views),
-        side_by_side=align_problems(store, views) if len(runs) > 1 else (),
+        side_by_side=tabulate_problems(views, align_problems(store, views)) if len(runs) > 1 else None,
         prompts=_gather_prompts(reports),
         links=Anchors(),
         version=metadata.version("opsmith"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from opsmith.records import Outcome, Usage
 from opsmith.report.record import COUNT, TEXT, USD, DataTable, Said
@@ -33,19 +32,6 @@ class LanguageCell:
     @property
     def is_solved(self) -> bool:
         return self.row.state == "solved"
-
-    @property
-    def best(self) -> str:
-        """In a few words."""
-        if not self.is_solved:
-            return self.row.state
-        gain = f", {self.gain:.2f}x" if self.gain is not None else ""
-        return f"round {self.row.round}, rate {self.row.rate:.3f}{gain}"
-
-    @property
-    def samples(self) -> str:
-        unjudged = f", {self.unjudged} unjudged" if self.unjudged else ""
-        return f"{self.right:,} right of {self.verdicts:,}{unjudged}"
 
 
 @dataclass(frozen=True)
@@ -81,22 +67,6 @@ class LanguageTable:
 
     columns: tuple[LanguageColumn, ...]
     rows: tuple[ProblemLanguages, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "languages": [_describe_column(column) for column in self.columns],
-            "problems": [
-                {
-                    "problem": row.name,
-                    "languages": {
-                        column.target: _describe_cell(cell)
-                        for column, cell in zip(self.columns, row.cells, strict=True)
-                        if cell is not None
-                    },
-                }
-                for row in self.rows
-            ],
-        }
 
 
 def read_languages(store: Store, views: Sequence[RunView]) -> LanguageTable | None:
@@ -159,18 +129,6 @@ def _sum_column(views: Sequence[RunView], cells: dict[str, LanguageCell]) -> Lan
     )
 
 
-def _describe_column(column: LanguageColumn) -> dict[str, Any]:
-    counts = {name: getattr(column, name) for name in ("problems", "solved", "right", "verdicts", "unjudged")}
-    cost = {"unjudged_share": column.unjudged_share, "cost_usd": column.usage.cost_usd}
-    return {"target": column.target, "runs": list(column.runs), **counts, **cost}
-
-
-def _describe_cell(cell: LanguageCell) -> dict[str, Any]:
-    best = {"run": cell.run, "task": cell.row.id, "success_rate": cell.row.rate, "gain": cell.gain}
-    counts = {"right": cell.right, "verdicts": cell.verdicts, "unjudged": cell.unjudged}
-    return {"solved": cell.is_solved, **counts, "best": best if cell.is_solved else None}
-
-
 def tabulate_languages(table: LanguageTable) -> DataTable:
     """A row for each language."""
     rows = [
@@ -180,7 +138,10 @@ def tabulate_languages(table: LanguageTable) -> DataTable:
             Said(f"{column.solved}/{column.problems}", column.solved),
             column.right,
             column.verdicts,
-            Said(describe_unjudged(column), column.unjudged),
+            Said(
+                f"{column.unjudged:,}" + (f" ({column.unjudged_share:.1%})" if column.unjudged else ""),
+                column.unjudged,
+            ),
             column.usage,
         )
         for column in table.columns
@@ -189,7 +150,21 @@ def tabulate_languages(table: LanguageTable) -> DataTable:
     return DataTable("languages", {"language": TEXT, **numbers, "cost": USD}, rows, ("runs", "verdicts"))
 
 
-def describe_unjudged(column: LanguageColumn) -> str:
-    """How many samples, and which share of all."""
-    share = column.unjudged_share
-    return f"{column.unjudged:,}" + (f" ({share:.1%})" if share else "")
+def tabulate_by_language(table: LanguageTable) -> DataTable:
+    """A row for each problem, a column for each language: its best run, beside the samples of all its runs."""
+    rows = [[row.name, *map(_say_cell, row.cells)] for row in table.rows]
+    columns = dict.fromkeys(("problem", *(column.target for column in table.columns)), TEXT)
+    return DataTable("problems by language", columns, rows)
+
+
+def _say_cell(cell: LanguageCell | None) -> Said | None:
+    if cell is None:
+        return None
+    gain = f", {cell.gain:.2f}x" if cell.gain is not None else ""
+    words = f"round {cell.row.round}, rate {cell.row.rate:.3f}{gain}" if cell.is_solved else cell.row.state
+    counts = {name: getattr(cell, name) for name in ("right", "verdicts", "unjudged")}
+    best = {"run": cell.run, "task": cell.row.id, "success_rate": cell.row.rate, "gain": cell.gain}
+    value = {"solved": cell.is_solved, **counts, "best": best if cell.is_solved else None}
+    unjudged = f", {cell.unjudged} unjudged" if cell.unjudged else ""
+    note = f"{cell.right:,} right of {cell.verdicts:,}{unjudged}"
+    return Said(words, value, ("task", cell.row.id), note, run=cell.run, shade="good" * cell.is_solved)

@@ -14,8 +14,10 @@ from textwrap import shorten
 from typing import Any
 
 from opsmith.errors import UsageError
+from opsmith.report.comparison import align_problems, name_columns, tabulate_pairs, tabulate_problems
 from opsmith.report.curves import Figure, annotate_figures, draw_pass_at_k
 from opsmith.report.figures import line_chart, place_interval
+from opsmith.report.languages import read_languages, tabulate_by_language, tabulate_languages
 from opsmith.report.record import COUNT, RATIO, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
 from opsmith.report.tables import NOTHING, format_duration
 from opsmith.report.views import RunView
@@ -103,11 +105,37 @@ def read_many(store: Store, views: Sequence[RunView]) -> ManyRuns:
     return ManyRuns(runs, find_differences(settings))
 
 
+def compare_runs(store: Store, many: ManyRuns, shown: str = "", by: str = "", group: str = "") -> dict[str, DataTable]:
+    """All tables of the runs beside each other, by name. Of two the course is left out unless something of it was
+    chosen. Raises UsageError."""
+    views = [run.view for run in many.runs]
+    tables, is_two = {"runs": tabulate_runs(many)}, len(views) == 2
+    tables |= {"groups": tabulate_groups(many, group)} if group else {}
+    if not is_two or shown or by or group:
+        tables["course"] = tabulate_course(many, shown or "solved", by or "round", group)
+    if (languages := read_languages(store, views)) is not None:
+        tables |= {"languages": tabulate_languages(languages), "by language": tabulate_by_language(languages)}
+    tables |= tabulate_pairs(store, views[0], views[1]) if is_two else {}
+    return {**tables, "problems": tabulate_problems(views, align_problems(store, views))}
+
+
+def turn_pair(many: ManyRuns, tables: Mapping[str, DataTable]) -> dict[str, DataTable]:
+    """The tables as people read them: of two runs a column for each."""
+    if len(many.runs) > 2:
+        return dict(tables)
+    names = name_columns([run.view for run in many.runs])
+    return {**tables, "runs": tables["runs"].turn(names), "paired": tables["paired"].turn(["both"])}
+
+
 def tabulate_runs(many: ManyRuns) -> DataTable:
     """A row for each run."""
     has_gain = any(run.gain is not None for run in many.runs)
     is_named = any(run.view.given_name for run in many.runs)
+    tags = [" ".join(run.view.remarks.all_tags) for run in many.runs]
+    notes = [run.view.remarks.text for run in many.runs]
     settings = {name: values for name, values in many.differing.items() if name != "model"}
+    targets = tuple(run.view.target for run in many.runs)
+    settings = {"language": targets, **settings} if len(set(targets)) > 1 else settings
     rows = [
         [
             *([run.view.label] if is_named else []),
@@ -119,20 +147,24 @@ def tabulate_runs(many: ManyRuns) -> DataTable:
             run.view.overall.pass_at_1 or run.view.overall.value_at_1,
             *([run.gain] if has_gain else []),
             run.view.usage,
-            run.tokens,
+            run.view.usage.input_tokens,
+            run.view.usage.output_tokens,
             Said(format_duration(run.view.seconds), run.view.seconds),
             len(run.view.rounds),
             run.view.judged,
             Said(shorten(run.view.end, 60) + ("" if run.view.finished else " (not finished)"), run.view.end),
+            *([tags[place]] if any(tags) else []),
+            *([notes[place]] if any(notes) else []),
         ]
         for place, run in enumerate(many.runs)
     ]
     columns = {
         **dict.fromkeys((*["name"] * is_named, "run", "model", *map(_head_setting, settings)), TEXT),
         "solved": COUNT, "tasks": COUNT, "pass@1": SHARE, **({"gain": RATIO} if has_gain else {}), "cost": USD,
-        "tokens": COUNT, "time": SECONDS, "rounds": COUNT, "samples": COUNT, "ended": TEXT,
+        "input tokens": COUNT, "output tokens": COUNT, "time": SECONDS, "rounds": COUNT, "samples": COUNT,
+        "ended": TEXT, **dict.fromkeys((*["tags"] * any(tags), *["note"] * any(notes)), TEXT),
     }  # fmt: skip
-    least = (*["run"] * is_named, "samples", "rounds", "ended", "model", "tasks", "time")
+    least = ("note", "tags", *["run"] * is_named, "samples", "rounds", "ended", "model", "tasks", "time")
     return DataTable("", columns, rows, least)
 
 

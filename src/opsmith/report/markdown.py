@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from opsmith.records import printable
-from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
+from opsmith.report.comparison import align_problems, have_several_targets, tabulate_problems
 from opsmith.report.failures import FailureReader, FailureView
-from opsmith.report.languages import LanguageTable, read_languages, tabulate_languages
-from opsmith.report.many_runs import ManyRuns, read_many, tabulate_course, tabulate_runs
+from opsmith.report.languages import read_languages, tabulate_by_language, tabulate_languages
+from opsmith.report.many_runs import read_many, tabulate_course, tabulate_runs
 from opsmith.report.pages import format_moment
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value, escape_markup, write_grid
 from opsmith.report.run_tables import list_tables, say_pass_at_1
 from opsmith.report.speed_rows import list_reasons
-from opsmith.report.tables import NOTHING, format_duration
+from opsmith.report.tables import format_duration
 from opsmith.report.verdicts import name_fault
 from opsmith.report.views import RunView, run_view
 from opsmith.results.bests import list_best
@@ -29,11 +29,16 @@ from opsmith.store.queries import KeptExperience
 def write_markdown(store: Store, runs: Sequence[str]) -> str:
     """The runs (whole ids) one after another; several begin with a table of all."""
     views = [run_view(store, run) for run in runs]
-    lines = list(_write_all(read_many(store, views))) if len(views) > 1 else []
+    lines: list[str] = []
+    if len(views) > 1:
+        many = read_many(store, views)
+        lines += ("# All runs", "", *write_grid(tabulate_runs(many)))
+        lines += ("## Solved, by round", "", *write_grid(tabulate_course(many, "solved", "round")))
     if have_several_targets(views):
-        lines += _by_target(store, views)
+        lines += ("## Problems by target", "", *write_grid(tabulate_problems(views, align_problems(store, views))))
     if (languages := read_languages(store, views)) is not None:
-        lines += _write_languages(languages)
+        lines += ("## Languages", "", *write_grid(tabulate_languages(languages)))
+        lines += write_grid(tabulate_by_language(languages))
     for view in views:
         lines += _write_run(view, list_best(store, view.id), FailureReader(store, view.id).view_failures())
     return "\n".join(lines).rstrip() + "\n"
@@ -44,24 +49,6 @@ def fence_text(text: str) -> Iterator[str]:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (fence, printable(text.strip("\n"), keep="\n\t"), fence, "")
-
-
-def _write_all(many: ManyRuns) -> Iterator[str]:
-    yield from ("# All runs", "", *write_grid(tabulate_runs(many)))
-    yield from ("## Solved, by round", "", *write_grid(tabulate_course(many, "solved", "round")))
-
-
-def _by_target(store: Store, views: Sequence[RunView]) -> Iterator[str]:
-    yield from ("## Problems by target", "")
-    rows = [(row.task, *map(describe_task, row.cells)) for row in align_problems(store, views)]
-    yield from write_grid(DataTable("", dict.fromkeys(("problem", *name_columns(views)), TEXT), rows))
-
-
-def _write_languages(table: LanguageTable) -> Iterator[str]:
-    yield from ("## Languages", "", *write_grid(tabulate_languages(table)))
-    cells = [[(cell and f"{cell.best}; {cell.samples}") or NOTHING for cell in row.cells] for row in table.rows]
-    rows = [(row.name, *texts) for row, texts in zip(table.rows, cells, strict=True)]
-    yield from write_grid(DataTable("", dict.fromkeys(("problem", *(own.target for own in table.columns)), TEXT), rows))
 
 
 _FIGURES = {

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from opsmith.records import content_hash, printable
 from opsmith.report.attempts import CallView
 from opsmith.report.conversations import is_tool_turn
-from opsmith.report.languages import tabulate_languages
+from opsmith.report.languages import tabulate_by_language, tabulate_languages
 from opsmith.report.run_tables import list_tables
 from opsmith.report.speed_rows import list_reasons
 from opsmith.report.speeds import tabulate_speeds
@@ -103,7 +103,7 @@ def make_environment(*packages: str) -> Environment:
     }
     templates.globals |= {"anchor": anchor_name, "style": read_style, "script": read_script}
     templates.globals |= {"list_tables": list_tables, "tabulate_speeds": tabulate_speeds}
-    templates.globals |= {"tabulate_languages": tabulate_languages}
+    templates.globals |= {"tabulate_languages": tabulate_languages, "tabulate_by_language": tabulate_by_language}
     return templates
 
 

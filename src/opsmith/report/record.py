@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.table import Table
@@ -33,6 +33,8 @@ class Said:
     link: tuple[str, str] | None = None  # what it is (run, task, node, sample, page) and its whole name
     note: str = ""  # beside it where there is room
     mood: str = ""  # good or bad; the text says it too
+    run: str = ""  # the whole id of the run that the link is of; "": that of the whole table
+    shade: str = ""  # the class of its cell on pages
 
 
 Value = str | int | float | None | Usage | Estimate | Interval | Said
@@ -56,6 +58,17 @@ class DataTable:
 
     def __rich__(self) -> Table:
         return fit_table(self)
+
+    def turn(self, names: Sequence[str]) -> DataTable:
+        """With a row for each column but the first, and a column for each row: `names`, what rows are called. What is
+        not the same in all of them is marked."""
+        columns = {"": TEXT, **dict.fromkeys(names, COUNT)}
+        lines = [list(cells) for cells in zip(*self.said_rows, strict=True)]
+        rows: list[list[Value]] = [
+            [name, *(replace(own, shade="differs") if len({one.text for one in cells}) > 1 else own for own in cells)]
+            for name, cells in zip(self.columns, lines, strict=True)
+        ]
+        return DataTable(self.title, columns, rows)
 
     @property
     def is_number(self) -> list[bool]:

@@ -9,7 +9,7 @@
     /runs/RUN/failures         why its samples did not pass
     /runs/RUN/results          its numbers with intervals, and its curves
     /runs/RUN/delete           what goes with it, and the question whether it may
-    /compare?run=A&run=B       two runs side by side; three and more in one table and one figure (show, by, group)
+    /compare?run=A&run=B       runs in one table and one figure (show, by, group), two of them paired
     /compare?sample=RUN/SAMPLE&sample=RUN/SAMPLE
     POST                       `changes`
 
@@ -120,11 +120,8 @@ def _add_comparisons(app: FastAPI, site: Site) -> None:
         if not 2 <= len(runs) <= comparing.MOST or samples:
             raise HTTPException(400, comparing.explain_choice(len(runs), len(samples)))
         is_fragment = request.headers.get("hx-request") == "true"
-        if len(runs) > 2:
-            values = comparing.fill_many(site, request.query_params, bool(now) or is_fragment)
-            return _render_page("_many_runs.html" if is_fragment else "many_runs.html", **values)
-        values = comparing.fill_runs(site, (runs[0], runs[1]), bool(now) or is_fragment)
-        return _render_page("_runs_beside.html" if is_fragment else "runs_beside.html", **values)
+        values = comparing.fill_many(site, request.query_params, bool(now) or is_fragment)
+        return _render_page("_many_runs.html" if is_fragment else "many_runs.html", **values)
 
 
 def _add_streams(app: FastAPI, site: Site, feed: Feed) -> None:

@@ -10,22 +10,8 @@ from starlette.datastructures import QueryParams
 
 from opsmith.errors import UsageError
 from opsmith.report.beside import compare_samples
-from opsmith.report.by_target import align_problems, describe_task
-from opsmith.report.comparison import RUN_FIGURES, format_signed
 from opsmith.report.curves import draw_picture
-from opsmith.report.many_runs import (
-    BY,
-    SHOWN,
-    TAG,
-    draw_course,
-    draw_courses,
-    read_many,
-    tabulate_course,
-    tabulate_groups,
-    tabulate_runs,
-)
-from opsmith.report.paired import compare_views
-from opsmith.report.views import RunView
+from opsmith.report.many_runs import BY, SHOWN, TAG, compare_runs, draw_course, draw_courses, read_many, turn_pair
 from opsmith.ui.site import Site
 
 MOST = 50  # runs of a page
@@ -71,46 +57,14 @@ def fill_many(site: Site, query: QueryParams, now: bool) -> dict[str, Any]:
         return values
     views = [site.read_results(run).view for run in runs]
     many = read_many(site.store, views)
+    tables = compare_runs(site.store, many, query.get("show") or "", query.get("by") or "", group)
+    is_chosen = any(query.get(name) for name in choice)
+    drawn = [draw_course(many, shown, by, group)] if is_chosen or len(runs) > 2 else draw_courses(many)
     return values | {
         "many": many,
         "options": {"show": list(SHOWN), "by": list(BY), "group": ["", TAG, *many.differing]},
-        "tables": {
-            "Runs": tabulate_runs(many),
-            **({"Groups": tabulate_groups(many, group)} if group else {}),
-        },
-        "course": {"Course": tabulate_course(many, shown, by, group)},
+        "tables": turn_pair(many, tables),
         "warnings": sorted({view.warning for view in views if view.warning}),
-        "figures": [draw_picture(draw_course(many, shown, by, group))],
-        "problems": align_problems(site.store, views),
-        "describe": describe_task,
+        "unfinished": [view for view in views if not view.finished],
+        "figures": list(map(draw_picture, drawn)),
     }
-
-
-def fill_runs(site: Site, names: tuple[str, str], now: bool) -> dict[str, Any]:
-    """Two runs by their ids; `now`: wait for the numbers, otherwise the page asks for them. Raises UsageError."""
-    runs = find_runs(site, names)
-    values: dict[str, Any] = {"runs": runs, "comparison": None}
-    if not now:
-        return values
-    comparison = compare_views(site.store, *(site.read_results(run).view for run in runs))
-    views = (comparison.first, comparison.second)
-    sides = [
-        {"view": view, "remarks": site.store.read_remarks(view.id), "facts": facts}
-        for view, facts in zip(views, _list_facts(views), strict=True)
-    ]
-    return values | {
-        "comparison": comparison,
-        "sides": sides,
-        "signed": format_signed,
-        "describe": describe_task,
-        "figures": [draw_picture(figure) for figure in draw_courses(read_many(site.store, views))],
-    }
-
-
-def _list_facts(views: tuple[RunView, RunView]) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str, bool]]]:
-    """Of each run (name, figure, whether the other's differs)."""
-    describe_by_name = {"language": lambda view: view.target, "seed": lambda view: str(view.seed), **RUN_FIGURES}
-    columns = [[(name, describe(view)) for name, describe in describe_by_name.items()] for view in views]
-    pairs = list(zip(*columns, strict=True))
-    first, second = ([(*pair[side], pair[0] != pair[1]) for pair in pairs] for side in (0, 1))
-    return first, second

@@ -88,5 +88,5 @@ def test_one_problem_is_one_row_of_a_step_run_and_a_c_run(tmp_path: Path) -> Non
     result = CliRunner().invoke(
         build_app("compare"), ["compare", first.run, second.run, "--out", str(tmp_path), "--json"]
     )
-    rows = {row["task"]: [run["target"] for run in row["runs"]] for row in json.loads(result.stdout)["problems"]}
+    rows = {row.pop("problem"): [*row] for row in json.loads(result.stdout)["tables"]["problems"]["rows"]}
     assert rows == {name: ["step", "c"] for name in names}

@@ -141,8 +141,9 @@ def test_a_run_in_c_stands_beside_one_in_step_with_a_row_for_each_problem(tmp_pa
         table = commands.start("compare", *runs, "--out", "runs")
         assert table.code() == 0
         assert any(line.split() == ["problem", "step", "c"] for line in table.printed.splitlines())
-    cells = {row["task"]: [(cell["target"], cell["solved"]) for cell in row["runs"]] for row in compared["problems"]}
-    assert cells == {name: [("step", True), ("c", True)] for name in STEP}
+    rows = {row.pop("problem"): row for row in compared["tables"]["problems"]["rows"]}
+    cells = {problem: {name: cell["solved"] for name, cell in row.items()} for problem, row in rows.items()}
+    assert cells == {problem: {"step": True, "c": True} for problem in STEP}
     assert '<th scope="col">step</th><th scope="col">c</th>' in (tmp_path / "both.html").read_text()
 
 
