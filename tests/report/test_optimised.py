@@ -76,7 +76,7 @@ def test_show_prints_a_timeline_with_suggestion_state_ratio_and_what_was_kept(op
     assert " kept " in row
     assert "Use <b>one</b> addition less." in row
     assert text.count("generation failure") == 1 + len(OPTIMISED)  # the column of states, and a row of each task
-    assert "for each per cent of the mean gain: 50 tokens" in text
+    assert "one per cent of the mean gain took 50 tokens" in text
 
 
 def test_show_of_a_task_has_its_timeline_alone(optimised):
@@ -114,7 +114,7 @@ def test_the_report_holds_timelines_gains_states_profiles_and_differences_as_tex
     store, run = optimised
     html = write_document(store, [run])
     text = read(html).text
-    assert "beside the start program: geometric mean 1.750" in text
+    assert "1.750 (n = 2) times as fast as the start program" in text
     assert "Use <b>one</b> addition less." in text
     assert "<b>one</b>" not in html
     assert "<i>not</i>" not in html

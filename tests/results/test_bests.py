@@ -119,7 +119,7 @@ def test_a_gain_that_the_full_grade_refused_is_nowhere_a_gain(store):
     ]
     result = read_optimisation(opened, run)
     (line,) = [line for line in list_records(tabulate_gains(result)) if line["task"] == "sum_0"]
-    assert (line["over the start program"], "no figure at small: no" in line["claim"]) == (None, True)
+    assert (line["gain"], "no figure at small: no" in line["claim"]) == (None, True)
     (task,) = [task for task in result.tasks if task.task == "sum_0"]
     assert [step.to_start for step in task.steps if (step.row.source or "").endswith("# best")] == [None]
     assert task.published == 1.0
@@ -134,4 +134,4 @@ def test_a_run_that_was_stopped_before_its_full_grade_gives_what_it_began_with(t
         assert (FASTER in best.source, best.source.endswith("# best")) == (False, False)
         records = list_records(tabulate_gains(read_optimisation(opened, run)))
         (line,) = [line for line in records if line["task"] == "sum_0"]
-        assert (line["over the start program"], line["claim"]) == (None, "not graded in full")
+        assert (line["gain"], line["claim"]) == (None, "not graded in full")

@@ -88,7 +88,7 @@ def print_forecast(
         print(json.dumps({"run": to_json(forecast), "assumed": assumed}, indent=1))
     else:
         open_console().print(tabulate_run(forecast))
-        print(describe_expectation([forecast]), *assumed, sep="\n")
+        open_console().print(describe_expectation([forecast]), *assumed, sep="\n")
     return 0
 
 

@@ -27,7 +27,13 @@ def show_run(
     sample: Annotated[str | None, typer.Argument(metavar="[TASK|SAMPLE]", help="What of it to show.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
-    with_prompt: Annotated[bool, typer.Option("--prompt", help="Of a sample: what was asked and answered.")] = False,
+    with_prompt: Annotated[
+        bool,
+        typer.Option(
+            "--prompt",
+            help="Of a sample: what was asked and answered. Of a task: what each round asked, demonstrations by name.",
+        ),
+    ] = False,
     with_samples: Annotated[bool, typer.Option("--samples", help="Of a task: a row for each sample.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -37,6 +43,7 @@ def show_run(
     its plans as they are now. A sample: verdict and program. Of optimisation rounds: gains and timelines; a sample's
     suggestion, profiles and changes.
     """
+    from opsmith.report.samples import prompts_text
     from opsmith.report.tables import open_console
 
     console = open_console()
@@ -47,15 +54,20 @@ def show_run(
         if sample is None:
             _show_whole(console, store, run, as_json)
         elif is_task:
-            _show_task(console, store, (run, sample), with_samples, as_json)
+            if with_prompt:
+                console.print(*prompts_text(store, run, sample), sep="\n", soft_wrap=True)
+            else:
+                _show_task(console, store, (run, sample), with_samples, as_json)
         else:
             _show_sample(console, store, (run, sample), with_prompt, as_json)
 
 
 def _refuse_idle(is_task: bool, sample: str | None, with_prompt: bool, with_samples: bool) -> None:
     """Raises UsageError for an option that says nothing of what is shown."""
-    if with_prompt and (sample is None or is_task):
-        raise UsageError("--prompt: expected a sample; try: opsmith show RUN SAMPLE --prompt")
+    if with_prompt and sample is None:
+        raise UsageError("--prompt: expected a task or a sample; try: opsmith show RUN TASK --prompt")
+    if with_prompt and with_samples:
+        raise UsageError("--samples: given with --prompt; expected one of them")
     if with_samples and not is_task:
         raise UsageError("--samples: expected a task; try: opsmith show RUN TASK --samples")
 

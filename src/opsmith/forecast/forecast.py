@@ -112,7 +112,8 @@ def expect_run(
     limit, count = settings.method.max_tokens, len(precedents)
     own = [each.reply_tokens for each in precedents if each.reply_tokens and each.model == settings.provider.model]
     usual = settings.replace(max_tokens=max(1, round(mean(own) if own else limit / 2)))
-    listed = [] if begins_right else [each.list_rounds(len(tasks), settings.method.max_rounds) for each in precedents]
+    longest = len(list(_list_rounds(settings, len(tasks))))
+    listed = [] if begins_right else [each.list_rounds(len(tasks), longest) for each in precedents]
     solving = [_Round(*each) for rounds in listed for each in rounds]
     usage = _bill_team(usual, tasks, solving).scale(1 / count) if solving else Usage(cost_usd=0.0)
     optimise = settings.optimisation.optimise
@@ -130,19 +131,22 @@ def describe_expectation(forecasts: Sequence[Forecast]) -> str:
     sources = dict.fromkeys(forecast.precedents for forecast in own)
     arms = {runs: sorted({each.arm for each in own if each.precedents == runs}) for runs in sources}
     names = {runs: f" of {', '.join(arms[runs])}" if len(sources) > 1 else "" for runs in sources}
-    return "\n".join(f"Expected{names[runs]}: {describe_basis(runs)}." for runs in sources)
+    lines = [f"Expected rounds{names[runs]}: {describe_basis(runs)}." for runs in sources]
+    free = sorted({each.model for each in own if each.expected.cost_usd is None})
+    if free:
+        lines.append(f"No price of {', '.join(free)} is known; of a server of your own: --price-in and --price-out.")
+    return "\n".join(lines)
 
 
 def list_assumptions(runs: Sequence[Settings]) -> tuple[str, ...]:
     """What the forecasts of runs with these settings rest on, a sentence each; what none of them does is left out."""
     methods, teams = [settings.method for settings in runs], [settings.teamwork for settings in runs]
     said = {
-        "Tokens are characters / 4; no prompt cache is assumed; of the first round and at most, every reply is as long "
-        "as max_tokens allows.": True,
-        "Expected: rounds as in the stored runs that are named, else by a guess; replies as long as theirs with the "
-        "same model, else of half of max_tokens.": True,
-        "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with "
-        "programs as long as a reply. Runs end far earlier.": True,
+        "Tokens: characters / 4, without a prompt cache.": True,
+        "Replies: as long as max_tokens allows; expected: as those of stored runs with the same model, else half of "
+        "that.": True,
+        "At most: the tasks are solved one by one, each in the last round that is left for it. Runs end far "
+        "earlier.": True,
         "A request for several completions reads its prompt once.": any(own.provider.completions > 1 for own in runs),
         "--batch costs half.": any(own.provider.batch for own in runs),
         "The guardian (llm) is asked once for each answer.": any(

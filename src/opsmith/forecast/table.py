@@ -38,7 +38,7 @@ def tabulate_forecasts(name: str, runs: Sequence[Forecast]) -> Table:
         *bounds,
         right=("seed", *_COLUMNS, *bounds),
         least=("output", "input", "rounds <=", "requests <=", "rounds", "requests"),
-        title=f"{name}: what is expected of each run, and at most",
+        title=f"{name}: what each run is expected to ask and to cost; <=: at most",
     )
     for run in runs:
         most = _format_usage(run.most)

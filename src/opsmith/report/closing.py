@@ -22,8 +22,14 @@ LESS_OF_IT = "try another temperature or model; more tokens bring more of it"
 
 
 def not_a_model(name: str) -> str:
-    """What must stand beside results that no language model made."""
-    return NO_MODEL if "search" in name else NOT_A_MODEL
+    """What must stand beside results that no language model made.
+
+    >>> not_a_model("tuner")
+    'tuner is not a language model'
+    """
+    if "search" in name:
+        return NO_MODEL
+    return NOT_A_MODEL if "embedded" in name else f"{name} is not a language model"
 
 
 def closing_table(result: RunResult) -> Table:
@@ -62,7 +68,7 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     yield f"tokens  {tokens}" + ("" if prompt is None else f"; {prompt:,.0f} input in a first prompt")
     yield f"cost    {format_cost(usage)}"
     yield f"time    {format_duration(result.wall_s)}"
-    if result.solved_before:
+    if result.solved_before and result.overall.tasks:
         names = printable(", ".join(result.solved_before))
         yield f"given   {len(result.solved_before)} solved before this run and not counted: {names}"
     if result.unjudged:

@@ -81,7 +81,7 @@ def _learning_curve(run: RunView) -> Figure:
     ]
     largest = run.overall.tasks
     caption = f"Tasks solved of {largest}, over the input tokens of all rounds so far; one point per round, in order. "
-    caption += "Labels: which examples were shown (H hard, M medium, E easy)."
+    caption += "Labels: which demonstrations were shown (H hard, M medium, E easy)."
     spec = line_chart(
         points,
         title="Learning curve",

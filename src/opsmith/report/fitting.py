@@ -1,8 +1,9 @@
 """A table that fits the terminal it is shown on. Into files and pipes, and with `--wide`, it is whole.
 
-Where lines are too short for it, in this order: columns that tell the least are left out, texts are folded between
-words and cut after three lines, and as the last resort each row becomes a block of lines of its own. A number or an id
-is never cut or broken, unless the terminal is narrower than the id alone. What was left out or cut is said below it.
+Where lines are too short for it, in this order: columns without a value and those that tell the least are left out,
+texts are folded between words and cut after three lines, and as the last resort each row becomes a block of lines of
+its own. A number or an id is never cut or broken, unless the terminal is narrower than the id alone. What was left out
+or cut is said below it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rich.text import Text
 
 INDENT = 1  # before every line
 GAPS = (3, 2)  # between columns: where there is room, and where there is not
+VOID = ("", "–", "-")  # cells in place of a value
 LINES = 3  # of a cell that is folded
 LEAST = 16  # columns that a text keeps, unless a table says more
 _MARGIN = 2  # before the values of a row that is a block
@@ -110,10 +112,8 @@ class FittedTable(Table):
             is_cut = is_cut or any(has_lost for _, has_lost in cut)
             yield from self._join_cells([lines for lines, _ in cut], layout)
         yield Text("")
-        visible = set(layout.places)
-        yield from self._say_lost(
-            console, [c.name for place, c in enumerate(self._fitted) if place not in visible], is_cut
-        )
+        lost = set(range(len(self._fitted))) - {*layout.places, *list_void(rows)}
+        yield from self._say_lost(console, [self._fitted[place].name for place in sorted(lost)], is_cut)
 
     def _fit_cell(self, console: Console, cell: Text, column: Column, width: int) -> tuple[list[Text], bool]:
         """The lines of a cell, and whether any of it is lost."""
@@ -187,6 +187,7 @@ def choose_layout(
     visible = list(range(len(columns)))
     if width is None or _span(natural, GAPS[0]) <= width:
         return TableLayout(tuple(visible), tuple(natural), GAPS[0])
+    visible = [place for place in visible if place not in list_void(rows)]
     to_drop = sorted(
         (place for place in visible if columns[place].drop is not None), key=lambda place: columns[place].drop or 0
     )
@@ -194,10 +195,22 @@ def choose_layout(
         if not to_drop:
             return None
         visible.remove(to_drop.pop())
+    if _span([natural[place] for place in visible], GAPS[0]) <= width:
+        return TableLayout(tuple(visible), tuple(natural[place] for place in visible), GAPS[0])
     room = width - _span([least[place] for place in visible], GAPS[1])
     widths = share_room([least[place] for place in visible], [natural[place] for place in visible], room)
     gap = next(gap for gap in GAPS if _span(widths, gap) <= width)
     return TableLayout(tuple(visible), tuple(widths), gap)
+
+
+def list_void(rows: Sequence[Sequence[Text] | None]) -> set[int]:
+    """The places of columns that hold no value in any row, but the first, which names the row."""
+    cells = [row for row in rows if row is not None]
+    return {
+        place
+        for place in range(1, len(cells[0]) if cells else 0)
+        if all(row[place].plain.strip() in VOID for row in cells)
+    }
 
 
 def share_room(least: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
@@ -236,8 +249,11 @@ def _pack_lines(texts: Iterable[Text], width: int) -> Iterator[Text]:
 
 
 def _measure_figure(cell: Text) -> int:
-    """A figure stays on one line; words in its place do not."""
-    return _longest_word(cell) if _WORD.search(cell.plain) else measure_lines(cell)
+    """A figure stays on one line; words behind it, or in its place, do not."""
+    words = _WORD.search(cell.plain)
+    if words is None:
+        return measure_lines(cell)
+    return max(_longest_word(cell), Text(cell.plain[: words.start()].rstrip()).cell_len)
 
 
 def _span(widths: Sequence[int], gap: int) -> int:

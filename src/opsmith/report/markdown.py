@@ -84,8 +84,8 @@ _TASKS = "rate: as pass@1 counts it; right and judged: over all rounds and tempe
 
 def _write_run(view: RunView, solutions: Iterable[KeptExperience], failures: FailureView) -> Iterator[str]:
     yield from (f"# Run `{view.id}`" + (f": {escape_markup(view.given_name)}" if view.given_name else ""), "")
-    model, begun = f"{escape_markup(view.model)}{_mark_model(view)}", format_moment(view.started)
-    yield f"Model {model}, target {escape_markup(view.target)}, seed {view.seed}, begun {begun}."
+    model, began = f"{escape_markup(view.model)}{_mark_model(view)}", format_moment(view.started)
+    yield f"Model {model}, language {escape_markup(view.target)}, seed {view.seed}, began {began}."
     yield from ((f"**Not a language model:** {escape_markup(view.warning)}.",) if view.warning else ())
     yield from ("", "", f"Ended: {escape_markup(view.end)}" + ("." if view.finished else " (not finished)."), "")
     yield from _write_remarks(view.remarks)

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from opsmith.records import Suggestion, to_json
+from opsmith.records import TIME, Suggestion, to_json
 from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
 from opsmith.report.tables import NOTHING, format_cost
 from opsmith.results.intervals import Estimate
@@ -71,11 +71,11 @@ def tabulate_steps(tasks: Sequence[OptimisedTask], is_of_run: bool = False) -> D
         for task in tasks
         for step in task.steps
     ]
-    return DataTable("timeline", {**named, **columns, "suggestion": TEXT}, rows, ("kept", "suggestion", "to start"))
+    return DataTable("timeline", {**named, **columns, "suggestion": TEXT}, rows, ("to start", "suggestion", "kept"))
 
 
 def tabulate_gains(run: OptimisedRun) -> DataTable:
-    """A row for each task: what was gained over the start program and over the run's other partners."""
+    """A row for each task: its gain, which is over the start program, and that over the run's other partners."""
     partners = [metrics.partner for metrics in run.partners[1:]]
     ratios = {f"over {name}": RATIO for name in partners}
     counts = {"rounds": COUNT, "attempts": COUNT, "right": COUNT}
@@ -92,8 +92,10 @@ def tabulate_gains(run: OptimisedRun) -> DataTable:
         ]
         for task in run.tasks
     ]
-    columns = {"task": TEXT, "over the start program": RATIO, "claim": TEXT, **ratios, **counts, "spread": SHARE}
-    return DataTable("optimisation", columns, rows, ("spread", "rounds", "attempts", "right"))
+    columns = {"task": TEXT, "gain": RATIO, "claim": TEXT, **ratios, **counts, "spread": SHARE}
+    return DataTable(
+        "gain of each task over its start program", columns, rows, ("spread", "rounds", "attempts", "right")
+    )
 
 
 def tabulate_states(run: OptimisedRun) -> DataTable:
@@ -109,18 +111,18 @@ def tabulate_states(run: OptimisedRun) -> DataTable:
 def describe_gain(run: OptimisedRun) -> Iterator[str]:
     """The headlines: what was gained over each partner, and what that cost."""
     for metrics in run.partners:
-        yield _describe_metrics(metrics)
+        yield _describe_metrics(metrics, "fast" if run.objective == TIME.name else "good")
     usage = run.usage
     measured = "" if run.measured_seconds is None else f", {run.measured_seconds:.1f} s of measuring"
     tokens = usage.input_tokens + usage.output_tokens
-    yield f"spent on it: {usage.requests:,} requests, {tokens:,} tokens, cost {format_cost(usage)}{measured}"
+    yield f"it took {usage.requests:,} requests, {tokens:,} tokens, cost {format_cost(usage)}{measured}"
     cost = run.cost
     if cost is not None:
         dollars = "cost unknown" if cost.usd is None else f"${cost.usd:.5f}" if cost.usd else "$0"
         seconds = "" if cost.measured_seconds is None else f", {cost.measured_seconds:.2f} s of measuring"
-        yield f"for each per cent of the mean gain: {cost.tokens:,.0f} tokens, {dollars}{seconds}"
+        yield f"one per cent of the mean gain took {cost.tokens:,.0f} tokens, {dollars}{seconds}"
     if run.spread is not None:
-        yield f"spread of right attempts (standard deviation by mean, mean over tasks): {run.spread:.3f}"
+        yield f"spread of a task's right attempts (standard deviation by mean): {run.spread:.3f}, mean over the tasks"
 
 
 def summarise_gain(run: OptimisedRun) -> str:
@@ -169,11 +171,12 @@ def _word_claim(task: OptimisedTask) -> str:
     return "counted" if task.claim is None else task.claim.value
 
 
-def _describe_metrics(metrics: PartnerMetrics) -> str:
+def _describe_metrics(metrics: PartnerMetrics, quality: str) -> str:
     geometric, mean = metrics.geometric, metrics.mean
     if geometric is None or mean is None:
         return f"beside {metrics.partner}: no ratio that may be said"
-    return f"beside {metrics.partner}: geometric mean {geometric}, mean {mean} over {_count_tasks(geometric)}"
+    means = f"geometric mean over {_count_tasks(geometric)}; plain mean {mean}"
+    return f"{geometric} times as {quality} as {metrics.partner}, {means}"
 
 
 def _count_tasks(estimate: Estimate) -> str:

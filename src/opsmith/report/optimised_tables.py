@@ -32,10 +32,11 @@ def print_optimisation(console: Console, store: Store, run: str, task: str | Non
 
 
 def print_gains(console: Console, store: Store, run: str) -> None:
-    """What a run's optimisation rounds gained; nothing where it has none."""
+    """What a run's optimisation rounds gained, and where more of it is; nothing where it has none."""
     view = view_optimisation(read_optimisation(store, run))
     if view is not None:
         console.print(view.gains)
+        print_fact(console, f"gain    {view.headlines[0]}; every attempt: opsmith show {run}")
 
 
 def list_improvement(store: Store, run: str, detail: SampleDetail) -> Iterator[str]:

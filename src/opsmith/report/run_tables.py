@@ -92,7 +92,7 @@ def tabulate_rounds(run: RunView) -> DataTable:
     blank = Said("")
     rows.append(("all", "", blank, run.judged, right, blank, run.overall.solved, *tokens, run.usage, ""))
     counts = ("tasks tried", "samples", "right", "new", "solved so far")
-    columns = {"round": COUNT, "examples shown": TEXT, **dict.fromkeys(counts, COUNT)}
+    columns = {"round": COUNT, "demonstrations": TEXT, **dict.fromkeys(counts, COUNT)}
     columns |= {f"{name} tokens": "tokens" for name in _TOKENS}
     return DataTable("rounds", {**columns, "cost": USD, "newly solved": TEXT}, rows, has_total=True)
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from opsmith.models import Message
 from opsmith.records import Outcome, Task, printable
 from opsmith.report.conversations import is_tool_turn, list_calls
+from opsmith.report.demonstrations import ExampleReader
 from opsmith.report.tables import DESCRIPTION, count_noun, make_table
 from opsmith.report.verdicts import name_fault, verdict_json
 from opsmith.results.refusals import RunRefusals, describe_nearness, read_refusals
@@ -60,6 +61,22 @@ def conversation_text(detail: SampleDetail, used: Sequence[ToolCallEntry] = ()) 
             head = _write_heading(call.agent, f"reply ({finish or 'end not told'})")
             yield f"{head}\n{text}"
         yield from list_calls(call.agent, used)
+
+
+def prompts_text(store: Store, run: str, task: str) -> Iterator[str]:
+    """What each round asked for a task, as its first sample was asked: the demonstrations by name, then the messages;
+    one that an earlier round began with is not said again."""
+    reader, said = ExampleReader(store, run), dict[str, int]()
+    firsts = {row.round: row.id for row in reversed(list(store.list_samples(run, task)))}
+    for number, name in sorted(firsts.items()):
+        detail = store.find_sample(run, name)
+        yield printable(f"=== {task}, round {number}: what sample {name[:12]} was asked ===")
+        yield from list(reader.describe_shown(detail)) or ["no demonstrations"]
+        for call in {call.agent: call for call in reversed(detail.calls)}.values():
+            for message in call.messages:
+                earlier = said.setdefault(message.content, number)
+                text = message.content if earlier == number else f"(as in round {earlier})"
+                yield f"{_write_heading(call.agent, message.role)}\n{text}"
 
 
 def sample_json(detail: SampleDetail, with_prompt: bool) -> dict[str, Any]:

@@ -79,29 +79,29 @@ def runs_table(
     remarks: Mapping[str, Remarks] | None = None,
     differing: Mapping[str, OneSetting] | None = None,
 ) -> Table:
-    """A row for each run, with its language where they differ. `speeds`: by run, how much faster its programs are than
-    their partners; `gains`: what its optimisation gained; where any is known. `remarks`: tags and
-    notes, of which the first line is shown. `differing`: from which other run it differs in one setting."""
+    """A row for each run, by its name or else its id, with its language where they differ. `speeds`: by run, how much
+    faster its programs are than their partners; `gains`: what its optimisation gained; where any is known. `remarks`:
+    tags and notes, of which the first line is shown. `differing`: from which other run it differs in one setting."""
     runs = list(runs)
     tags, notes = _name_remarks(remarks or {}, {run.info.id for run in runs})
     targets = {run.info.id: printable(run.info.target) for run in runs}
     numbers = ("solved", "cost", "time", "samples", "rounds", "tokens")
     languages = targets if len(set(targets.values())) > 1 else None
-    names = {run.info.id: run.info.name for run in runs if run.info.name}
+    names = [run.info.name for run in runs if run.info.name]
     apart = {run: str(single) for run, single in (differing or {}).items()}
     beside = {
         "speed": speeds, "gain": gains, "language": languages, "tags": tags, "differs from": apart, "note": notes
     }  # fmt: skip
     columns = {name: cells for name, cells in beside.items() if cells}
-    named, least = ("name",) if names else (), ("language", "tokens", "rounds", "samples", "model", "note", "time")
+    named, least = ("id",) if names else (), ("id", "language", "tokens", "rounds", "samples", "model", "note", "time")
     rows = make_table(
-        *named, "run", "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
-        least=(*least, "differs from", "gain", "speed", "tags"), room=24,
+        "run", *named, "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
+        least=(*least, "differs from", "gain", "speed", "tags", "started"), room=24,
     )  # fmt: skip
     for run in runs:
         rows.add_row(
-            *([names.get(run.info.id, "")] if names else []),
-            run.info.id,
+            run.info.label,
+            *([run.info.id] if names else []),
             format_date(run.started),
             shorten_end(run.end or "runs, or was killed"),
             f"{run.solved}/{run.tasks}" if run.tasks else "–",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from opsmith.records import Outcome, Usage, printable
-from opsmith.report.closing import NO_MODEL, NOT_A_MODEL
+from opsmith.report.closing import not_a_model
 from opsmith.report.conversations import describe_tool_use
 from opsmith.report.optimised import OptimisedView, view_optimisation
 from opsmith.report.plans import PlannedView, summarise_plans, view_plans
@@ -30,7 +30,7 @@ from opsmith.store import Store
 from opsmith.store.attempts import RoundSpending, list_unjudged, spent_by_round
 from opsmith.store.endings import list_joins
 from opsmith.store.notes import NO_REMARKS, Remarks
-from opsmith.store.queries import RunSummary, Tally
+from opsmith.store.queries import Tally
 from opsmith.store.rows import FUNCTIONAL, RoundInfo
 
 
@@ -158,6 +158,11 @@ class RunView:
         return self.given_name or self.id
 
     @property
+    def is_solving(self) -> bool:
+        """Not one that only makes right programs better, of which rounds and rates say nothing."""
+        return bool(self.overall.tasks) or self.optimised is None
+
+    @property
     def plan_summary(self) -> str:
         """In words; "" where no task was split."""
         return str(summarise_plans(self.plans)) if self.plans else ""
@@ -197,7 +202,7 @@ def run_view(store: Store, run: str) -> RunView:
         id=run,
         model=info.model,
         is_language_model=info.is_language_model,
-        warning=_warn_of_model(summary),
+        warning="" if summary.info.is_language_model else not_a_model(summary.info.model),
         target=info.target,
         seed=info.seed,
         started=summary.started,
@@ -337,12 +342,3 @@ def _view_task(task: TaskResult, counts: Sequence[tuple[int, int] | None], numbe
     right = sum(cell.right for cell in cells if cell)
     figures = (task.round, task.success_rate, right, samples, task.input_tokens, task.contaminated)
     return TaskRow(task.task, task.group, state, *figures, cells, task.cut_short)
-
-
-def _warn_of_model(summary: RunSummary) -> str:
-    info = summary.info
-    if info.is_language_model:
-        return ""
-    if info.model == "search":
-        return NO_MODEL
-    return NOT_A_MODEL if "embedded" in info.model else f"{info.model} is not a language model"

@@ -150,7 +150,8 @@ def _print_forecast(
         return
     for name, runs in lines.items():
         open_console().print(tabulate_forecasts(name, runs))
-    print(describe_expectation([run for runs in lines.values() for run in runs]), *assumed, sep="\n")
+    expected = describe_expectation([run for runs in lines.values() for run in runs])
+    open_console().print(expected, *assumed, sep="\n")
 
 
 def _run_experiments(
