@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from opsmith.errors import UsageError
-from opsmith.imports.flashinfer.data import DTYPES
 from opsmith.imports.flashinfer.dataset import list_constants, list_variable
 from opsmith.imports.flashinfer.formats import (
     ConstAxis,
@@ -29,9 +28,9 @@ from opsmith.imports.flashinfer.formats import (
     read_model,
 )
 from opsmith.problems.dims import Dim
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.problems.problem import ArrayType, Problem
 
-_NAMES: Mapping[str, str] = {name: own for own, name in DTYPES.items()}
 _NAMESPACE = uuid.UUID("6f2d8f0e-6b0c-5c1e-9c64-0f1a5a6a7a11")  # of the workloads' names
 
 
@@ -144,7 +143,7 @@ class _Writer:
         )
 
     def _write_type(self, type_: ArrayType) -> FlashinferTensor:
-        return FlashinferTensor(shape=tuple(map(self._name_axis, type_.shape)), dtype=_NAMES[type_.dtype])
+        return FlashinferTensor(shape=tuple(map(self._name_axis, type_.shape)), dtype=TORCH_NAMES[type_.dtype])
 
     def _name_axis(self, dim: Dim) -> str:
         return self._composite.get(dim) or (str(dim) if dim.symbols else f"of_{dim}")

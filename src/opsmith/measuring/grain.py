@@ -52,7 +52,11 @@ def describe_repeats(problem: Problem, draws: int) -> str:
     """Which inputs of timed calls come again, as a whole or because their entries have few values; "": none."""
     grains = [(tensor, measure_grain(problem, tensor, problem.base_sizes)) for tensor in problem.tensors]
     whole = [tensor.name for tensor, grain in grains if not grain.is_loose and not grain.columns]
-    few = [tensor.name for tensor, grain in grains if grain.is_loose and not grain.mask and not tensor.type.is_floating]
+    few = [
+        tensor.name
+        for tensor, grain in grains
+        if grain.is_loose and not grain.mask and tensor.type.dtype not in _LOW_BITS
+    ]
     if not is_fresh(problem):
         return f"{', '.join(whole + few)}: each call of a process has a draw of its own, of {draws}"
     said = [f"{name}: one of {draws} draws as a whole" for name in whole]

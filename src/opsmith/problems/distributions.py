@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from opsmith.problems.dtypes import NARROW_FLOATS
+from opsmith.problems.precision import widen_floats
 from opsmith.problems.problem import Distribution, Problem
 
 STRENGTHS = (1.0, 0.75, 0.5, 0.25)  # tried in turn, until the reference is well conditioned
@@ -85,7 +86,7 @@ def list_usable(problem: Problem) -> dict[Distribution, str]:
 
 def has_equal_numbers(tensors: Mapping[str, Tensor]) -> bool:
     """Whether a float occurs twice along the last axis of some tensor."""
-    floats = [tensor for tensor in tensors.values() if tensor.is_floating_point() and tensor.dim() > 0]
+    floats = [widen_floats(tensor) for tensor in tensors.values() if tensor.is_floating_point() and tensor.dim() > 0]
     return any(bool((tensor.sort(-1).values.diff(dim=-1) == 0).any()) for tensor in floats)
 
 

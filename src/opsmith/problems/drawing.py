@@ -71,7 +71,8 @@ def draws_numbers(problem: Problem) -> bool:
 def _is_same(value: Any, second: Any) -> bool:
     """Whether a number or a tensor is what it was; of anything else nothing is known."""
     if isinstance(value, Tensor):
-        return isinstance(second, Tensor) and torch.equal(value.nan_to_num(), second.nan_to_num())
+        both = [widen_floats(each).nan_to_num() for each in (value, second) if isinstance(each, Tensor)]
+        return len(both) == 2 and torch.equal(*both)
     return not isinstance(value, (bool, int, float)) or repr(value) == repr(second)  # which NaN equals
 
 

@@ -14,9 +14,12 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from opsmith.problems.dtypes import BYTE_FLOATS, FLOATS
+from opsmith.problems.precision import dtype_of
+
 T = TypeVar("T")
 
-_WIDER = {torch.float32: torch.float64, torch.float16: torch.float64, torch.bfloat16: torch.float64}
+_WIDER = {dtype_of(name): torch.float64 for name in FLOATS - BYTE_FLOATS - {"fp64"}}
 _WIDER |= {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
 _CASTS = {
     getattr(torch.Tensor, name): getattr(torch.Tensor, wider)

@@ -31,7 +31,7 @@ from opsmith.problems.native_limits import (
     make_exact_limit,
     make_native_limit,
 )
-from opsmith.problems.precision import dtype_of
+from opsmith.problems.precision import dtype_of, widen_floats
 from opsmith.problems.problem import ArrayType, Distribution, OutputTensors, Problem
 from opsmith.problems.reference import compute_expected, run_unchecked
 from opsmith.problems.scalar_draws import Scalars, draw_scalars
@@ -97,7 +97,7 @@ class NativeDraw(Draw):
         try:
             limits = [limit for row in self.declared_limits for limit in row]
             tensors = self.declared.input_data
-            if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
+            if not all(bool(torch.isfinite(widen_floats(tensor)).all()) for tensor in tensors.values()):
                 return "numbers beyond a declared type"
             is_open = not self.problem.ties and any(limit.allowed is None for limit in limits)
             is_ordered = self.shaping is not None and self.shaping.kind in ORDERED

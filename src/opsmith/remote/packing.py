@@ -24,6 +24,7 @@ from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.problems.authored import compile_function
 from opsmith.problems.digest import hash_problem
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.records import Task, content_hash
 from opsmith.remote import runner, torch_beside
 from opsmith.targets import Target, get_target
@@ -270,7 +271,9 @@ def _pack_inputs(
 
 def _write_reference(packed: PackedSet) -> dict[str, Any]:
     problem, sizes = packed.request.problem, packed.request.shape_sets[packed.name]
-    inputs = [(tensor.name, tensor.type.dtype, list(tensor.type.shape_at(sizes))) for tensor in problem.tensors]
+    inputs = [
+        (tensor.name, TORCH_NAMES[tensor.type.dtype], list(tensor.type.shape_at(sizes))) for tensor in problem.tensors
+    ]
     _, function = compile_function(problem.reference, "reference")
     return {"text": problem.reference, "function": function, "inputs": inputs, "scalars": dict(problem.scalars)}
 

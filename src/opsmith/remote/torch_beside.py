@@ -28,16 +28,6 @@ from opsmith.timing.inputs import expand_draw, read_arrays
 REFERENCES, RESULTS = "references.json", "torch.json"
 CALLS, WARM_UPS = 50, 5
 FLUSH_BYTES = 128 << 20
-_DTYPES = {
-    "fp32": "float32",
-    "fp64": "float64",
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "int8": "int8",
-    "int32": "int32",
-    "int64": "int64",
-    "bool": "bool",
-}
 
 
 def measure_references(folder: Path, device: str | None, modes: Sequence[str]) -> dict[str, Any]:
@@ -90,7 +80,7 @@ def _make_inputs(torch: Any, folder: Path, shape_set: Any, reference: Any, devic
     arrays = expand_draw(read_arrays(shape_set["inputs"]), PackedFolder(folder).read_file, 1, 0)
     inputs = {}
     for (name, dtype, shape), array in zip(reference["inputs"], arrays):
-        numbers = torch.frombuffer(bytearray(array), dtype=getattr(torch, _DTYPES[dtype]))
+        numbers = torch.frombuffer(bytearray(array), dtype=getattr(torch, dtype))
         inputs[name] = numbers.view(shape).to(device)
     return inputs
 

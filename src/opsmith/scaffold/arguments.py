@@ -19,11 +19,9 @@ import numpy
 import torch
 
 from opsmith.errors import UsageError
-from opsmith.problems.dtypes import TORCH_NAMES
+from opsmith.problems.dtypes import NAMES_BY_TORCH, STREAM_DTYPES
 from opsmith.scaffold.functions import Function
 
-TYPES = ("fp32", "fp16", "bf16", "fp64", "int32", "int64", "bool")
-TORCH = {name: dtype for dtype, name in TORCH_NAMES.items()}
 AXIS = re.compile(r"[A-Z]|[1-9]\d{0,6}")
 FORM = "NAME=SIZES[:TYPE[:LEAST:LARGEST]], such as x=4,8 or x=N,D or idx=N:int64:0:9"
 
@@ -74,9 +72,9 @@ def parse_shape(text: str) -> TensorArgument:
     sizes, *bounds = spec.split(":")
     if not equals or not name.strip().isidentifier() or len(bounds) not in {0, 1, 3}:
         raise UsageError(f"--shape {text}: expected {FORM}")
-    dtype = TORCH.get(bounds[0], bounds[0]) if bounds else "fp32"
-    if dtype not in TYPES:
-        raise UsageError(f"--shape {text}: given type {bounds[0]!r}; expected one of {', '.join(TYPES)}")
+    dtype = NAMES_BY_TORCH.get(bounds[0], bounds[0]) if bounds else "fp32"
+    if dtype not in STREAM_DTYPES:
+        raise UsageError(f"--shape {text}: given type {bounds[0]!r}; expected one of {', '.join(STREAM_DTYPES)}")
     argument = TensorArgument(name.strip(), _read_axes(sizes, f"--shape {text}"), dtype)
     if len(bounds) == 3:
         return _set_bounds(argument, bounds[1], bounds[2], text)
@@ -144,9 +142,9 @@ _EXAMPLE = "the function's arguments by name: torch.save({'x': x}, 'example.pt')
 
 def _describe_tensor(name: str, tensor: Any) -> TensorArgument:
     dtype = str(tensor.dtype).removeprefix("torch.")
-    argument = TensorArgument(name, tuple(tensor.shape), TORCH.get(dtype, dtype))
-    if argument.dtype not in TYPES:
-        raise UsageError(f"{name}: given a tensor of {dtype}; expected one of {', '.join(TYPES)}")
+    argument = TensorArgument(name, tuple(tensor.shape), NAMES_BY_TORCH.get(dtype, dtype))
+    if argument.dtype not in STREAM_DTYPES:
+        raise UsageError(f"{name}: given a tensor of {dtype}; expected one of {', '.join(STREAM_DTYPES)}")
     if tensor.dim() == 0 or tensor.numel() == 0:
         shape = f"shape {tuple(tensor.shape)}"
         raise UsageError(f"{name}: given a tensor of {shape}; expected at least one axis, and sizes of at least 1")

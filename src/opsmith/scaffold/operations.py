@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from opsmith.problems.dispatch import UncompiledMode
-from opsmith.scaffold.arguments import TORCH
+from opsmith.problems.dtypes import NAMES_BY_TORCH
 
 # What makes numbers of places out of nothing.
 PLACES = frozenset({"arange", "linspace", "eye", "tril_indices", "triu_indices"})
@@ -103,4 +103,4 @@ def _describe_argument(value: Any) -> Any:
 
 def name_dtype(tensor: Any) -> str:
     name = str(tensor.dtype).removeprefix("torch.")
-    return TORCH.get(name, name)
+    return NAMES_BY_TORCH.get(name, name)

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from opsmith.errors import UsageError
-from opsmith.problems.dtypes import TORCH_NAMES
-from opsmith.scaffold.arguments import TYPES, Arguments, TensorArgument
+from opsmith.problems.dtypes import STREAM_DTYPES, TORCH_NAMES
+from opsmith.scaffold.arguments import Arguments, TensorArgument
 from opsmith.scaffold.functions import Function
 from opsmith.scaffold.operations import Operation, name_dtype, record_operations
 
@@ -100,9 +100,9 @@ class Probe:
             )
         dtypes = tuple(name_dtype(value) for value in values)
         for dtype, value in zip(dtypes, values, strict=True):
-            if dtype not in TYPES:
+            if dtype not in STREAM_DTYPES:
                 raise CallError(
-                    f"{self.function.label()}: returned {value.dtype}; expected one of {', '.join(TYPES)}; "
+                    f"{self.function.label()}: returned {value.dtype}; expected one of {', '.join(STREAM_DTYPES)}; "
                     "try: convert the result, such as .float(), or return its real and imaginary parts"
                 )
             if value.numel() == 0:

@@ -30,7 +30,7 @@ from opsmith.targets.problem import refuse_without_language
 from opsmith.targets.protocols import Adapting, Configured, Suffixed
 
 STEP_SUITES = ("step26", "step_extra", "blocks")
-SUITES = (*STEP_SUITES, "kernels")  # folders beside this file
+SUITES = (*STEP_SUITES, "kernels", "narrow")  # folders beside this file
 DEFAULT_SUITE = "step26"  # the 26 tasks of the paper
 DEFAULT_TARGET = "step"
 PLAIN = "plain"  # folder beside task files with a program for each, by its id

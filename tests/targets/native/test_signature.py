@@ -34,21 +34,6 @@ def test_arguments_are_inputs_outputs_dims_and_scalars(problem: str, prototype: 
     assert make_signature(PROBLEMS[problem]).prototype == prototype
 
 
-def test_a_prompt_says_it_all() -> None:
-    assert make_signature(PROBLEMS["rms_norm"]).describe() == (
-        "void kernel(const uint16_t *restrict x, const uint16_t *restrict weight, uint16_t *restrict y, int64_t M, int64_t N, double eps);\n"
-        "  x: input x: bf16 [M, N]\n"
-        "  weight: input weight: bf16 [N]\n"
-        "  y: output y: bf16 [M, N]\n"
-        "  M: the size M\n"
-        "  N: the size N\n"
-        "  eps: the number eps = 1e-05\n"
-        "Tensors are contiguous and row-major, the last axis fastest, and never overlap.\n"
-        "bf16 numbers are given as uint16_t; these helpers are defined before your program:\n"
-        "  float bf16_to_float(uint16_t); uint16_t float_to_bf16(float);  // to the nearest, ties to even"
-    )
-
-
 def test_names_that_c_takes_for_something_else_get_an_underscore() -> None:
     problem = read_example(SOFTMAX, ("name: x,", "name: double,"), ("name: y,", "name: kernel,"), ("(x", "(double"))
     names = [argument.name for argument in make_signature(problem).arguments]

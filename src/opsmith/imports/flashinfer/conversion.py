@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from opsmith.errors import TaskError
 from opsmith.imports.flashinfer.constraints import translate_constraints
 from opsmith.imports.flashinfer.data import (
-    DTYPES,
     NORMAL,
     UNIFORM,
     NumberRange,
@@ -33,7 +32,7 @@ from opsmith.imports.flashinfer.sizes import SizeRules, Sizes, choose_base, list
 from opsmith.imports.foreign_code import CodeRefusalError
 from opsmith.problems.constraints import list_following
 from opsmith.problems.dims import parse_dim
-from opsmith.problems.dtypes import BYTES_BY_DTYPE, FLOATS, NARROW_FLOATS
+from opsmith.problems.dtypes import BYTES_BY_DTYPE, FLOATS, NAMES_BY_TORCH, NARROW_FLOATS
 from opsmith.problems.files.canonical import write_problem
 from opsmith.problems.files.reading import GENERATORS, ProblemFile, read_problem
 from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem, Provenance
@@ -117,8 +116,8 @@ class _Conversion:
 
     def _check_types(self) -> None:
         for name, spec in {**self._definition.inputs, **self._definition.outputs}.items():
-            if spec.dtype not in DTYPES:
-                raise ImportRefusalError(f"{name}: dtype {spec.dtype}; expected one of {', '.join(DTYPES)}")
+            if spec.dtype not in NAMES_BY_TORCH:
+                raise ImportRefusalError(f"{name}: dtype {spec.dtype}; expected one of {', '.join(NAMES_BY_TORCH)}")
         if all(spec.shape is None for spec in self._definition.inputs.values()):
             raise ImportRefusalError("no input is a tensor")
 
@@ -147,7 +146,7 @@ class _Conversion:
         return [self._name_size(axis) for axis in spec.shape or ()]
 
     def _make_type(self, spec: FlashinferTensor) -> ArrayType:
-        return ArrayType(DTYPES[spec.dtype], tuple(parse_dim(dim) for dim in self._write_shape(spec)))
+        return ArrayType(NAMES_BY_TORCH[spec.dtype], tuple(parse_dim(dim) for dim in self._write_shape(spec)))
 
     def _count_bytes(self, sizes: Sizes) -> int:
         specs = {**self._definition.inputs, **self._definition.outputs}.values()
@@ -158,7 +157,7 @@ class _Conversion:
         """The first workload's value; whole numbers stay whole."""
         inputs = [workload.inputs.get(name) for workload in self._workloads]
         values = [entry.value for entry in inputs if isinstance(entry, ScalarInput)]
-        is_float = DTYPES[self._definition.inputs[name].dtype] in FLOATS
+        is_float = NAMES_BY_TORCH[self._definition.inputs[name].dtype] in FLOATS
         if not values:
             self._warnings.append(f"{name}: no workload gives its value: it is 1")
         elif len(set(values)) > 1:
@@ -172,7 +171,7 @@ class _Conversion:
         """With data that may not be right yet."""
         tensors = {name: spec for name, spec in self._definition.inputs.items() if spec.shape is not None}
         types = {spec.dtype for spec in {**self._definition.inputs, **self._definition.outputs}.values() if spec.shape}
-        narrow = {DTYPES[dtype] for dtype in types} & NARROW_FLOATS
+        narrow = {NAMES_BY_TORCH[dtype] for dtype in types} & NARROW_FLOATS
         return Problem(
             tuple(self._draft_input(name, spec) for name, spec in tensors.items()),
             (),

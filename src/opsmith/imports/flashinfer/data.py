@@ -14,16 +14,6 @@ from dataclasses import dataclass
 from opsmith.imports.flashinfer.formats import Definition
 
 NORMAL, UNIFORM = "normal", "uniform(0, 1)"
-DTYPES: Mapping[str, str] = {
-    "float32": "fp32",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float64": "fp64",
-    "int8": "int8",
-    "int32": "int32",
-    "int64": "int64",
-    "bool": "bool",
-}
 NUMBER_RANGE = 100  # of whole numbers that are no indices
 PROBE = 100_000  # no index of any imported tensor is as large
 

@@ -23,9 +23,10 @@ from opsmith.imports.kernelbench.sampling import (
     open_module,
 )
 from opsmith.imports.kernelbench.source import ModuleSource
+from opsmith.problems.dtypes import NAMES_BY_TORCH
 from opsmith.problems.precision import TORCH_DTYPES, default_dtype, widen_floats
 
-DTYPES = {dtype: word for word, dtype in TORCH_DTYPES.items()}
+DTYPES = {TORCH_DTYPES[word]: word for word in NAMES_BY_TORCH.values()}
 TOLERANCE = 1e-4  # KernelBench's, absolute and relative
 INPUT_PASSES = "an input passes as the output"
 NO_EFFECT = 1e-9  # relative to the largest output

@@ -69,7 +69,7 @@ def _pick_expected(trial: Trial, place: OutputPlace) -> Tensor:
 
 
 def _take_mean(right: Tensor) -> Tensor:
-    finite = right[torch.isfinite(right)].double()
+    finite = right.double()[torch.isfinite(right.double())]
     return finite.mean() if finite.numel() else torch.zeros(())
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from opsmith.problems.dims import Dim, DimError, parse_dim
-from opsmith.problems.dtypes import DTYPES, NARROW_FLOATS
+from opsmith.problems.dtypes import BYTE_FLOATS, DTYPES, NARROW_FLOATS
 from opsmith.problems.files.entries import (
     MAX_NAME,
     RESERVED_IN_PROBLEMS,
@@ -330,14 +330,14 @@ def _read_accumulation(top: Entry, tensors: Sequence[InputTensor | OutputTensors
         type_ for tensor in tensors for type_ in (tensor.types if isinstance(tensor, OutputTensors) else [tensor.type])
     ]
     narrow = sorted({type_.dtype for type_ in types} & NARROW_FLOATS)
-    expected = " or ".join(["fp32", *narrow])
+    expected = " or ".join(["fp32", *(dtype for dtype in narrow if dtype not in BYTE_FLOATS)])
     if not narrow:
         if (node := top.get("accumulation")) is not None:
-            mistake = f"{describe_node(node)} without a tensor of fp16 or bf16"
+            mistake = f"{describe_node(node)} without a tensor of fp16, bf16 or fp8"
             top.report_error(node, "accumulation", mistake, "no accumulation", "remove it")
         return ""
     node = top.need_value("accumulation", f"{expected}, the type to sum in")
-    if node is not None and node.value not in ("fp32", *narrow):
+    if node is not None and node.value not in expected.split(" or "):
         top.report_error(node, "accumulation", describe_node(node), expected)
     return "" if node is None else str(node.value)
 

@@ -127,7 +127,7 @@ class CommandTarget(NativeTasks, DrawnTrials):
     def _show_task(self, task: Task) -> Task:
         problem, _ = read_native_task(task.text)
         name = task.id if problem.reference else ""
-        return replace(task, shown=write_statement(problem, NativeOptions(), name, shows_function=False))
+        return replace(task, shown=write_statement(problem, NativeOptions(), name, False, lambda dtype: ""))
 
     # -- builds and runs, in our own process
 

@@ -11,20 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from opsmith.problems.dtypes import TYPES
 from opsmith.problems.problem import ArrayType, Problem
 from opsmith.targets.command.words import Lists
 from opsmith.targets.native.signature import list_dims, make_signature
 
-_NPY_KINDS = {
-    "fp16": "<f2",
-    "fp32": "<f4",
-    "fp64": "<f8",
-    "bf16": "<u2",  # numpy has no bf16: its bits
-    "int8": "|i1",
-    "int32": "<i4",
-    "int64": "<i8",
-    "bool": "|b1",
-}
 _NPY_MARK = b"\x93NUMPY"
 _LONGEST_HEAD = 1 << 12
 
@@ -122,11 +113,11 @@ def read_arrays(
 
 
 def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
-    return int(_NPY_KINDS[type_.dtype][2:]) * prod(type_.shape_at(sizes))
+    return int(TYPES[type_.dtype].numpy[2:]) * prod(type_.shape_at(sizes))
 
 
 def _describe_npy(type_: ArrayType, sizes: Mapping[str, int]) -> dict[str, object]:
-    return {"descr": _NPY_KINDS[type_.dtype], "fortran_order": False, "shape": type_.shape_at(sizes)}
+    return {"descr": TYPES[type_.dtype].numpy, "fortran_order": False, "shape": type_.shape_at(sizes)}
 
 
 def _write_npy_head(type_: ArrayType, sizes: Mapping[str, int]) -> bytes:

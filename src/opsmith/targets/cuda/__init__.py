@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from opsmith.problems.digest import hash_problem
+from opsmith.problems.dtypes import TYPES
 from opsmith.records import Diagnostic, Task
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
 from opsmith.targets.cuda.agreement import list_disagreements
@@ -72,6 +73,12 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
         if not isinstance(bound, BoundPlan):
             return bound
         return list_disagreements(bound, list_kernels(source), source) or bound
+
+    def describe_type(self, dtype: str) -> str:
+        word = TYPES[dtype].cuda[0]
+        header = " of <cuda_fp8.h>, read by float(x[i]), made by its constructor" if "fp8" in word else ""
+        nibbles = "; of b: (signed char)(b << 4) >> 4, then (signed char)b >> 4" if dtype == "int4x2" else ""
+        return f"{word}{header}{nibbles}"
 
     def blank_comments(self, source: str) -> str:
         return blank_comments(source)

@@ -5,9 +5,10 @@ Types with names of the program's own, macros and templates are left to the comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from opsmith.problems.dtypes import TYPES
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.cuda.syntax import KernelHead, KernelParameter
 from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
@@ -15,21 +16,7 @@ from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundL
 KIND = "PARSE"
 MOST = 5
 
-POINTERS: Mapping[str, frozenset[str]] = {  # what a parameter may point to, by the dtype of its array
-    "fp32": frozenset({"float", "float2", "float4"}),
-    "fp64": frozenset({"double", "double2"}),
-    "fp16": frozenset({"__half", "half", "__half2", "half2"}),
-    "bf16": frozenset({"__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162"}),
-    "int8": frozenset({"int8_t", "signed char", "char", "char4"}),
-    "int32": frozenset({"int", "int32_t", "signed int", "int2", "int4"}),
-    "int64": frozenset({"int64_t", "long long", "long long int", "long", "long int", "signed long long"}),
-    "bool": frozenset({"bool", "uint8_t", "unsigned char", "int8_t", "char", "signed char"}),
-}
-_NAMES: Mapping[str, str] = {  # what is best written
-    **{"fp32": "float", "fp64": "double", "fp16": "__half", "bf16": "__nv_bfloat16", "int8": "int8_t", "int32": "int"},
-    **{"int64": "int64_t", "bool": "bool"},
-}
-_KNOWN = frozenset().union(*POINTERS.values())
+_KNOWN = frozenset(word for row in TYPES.values() for word in row.cuda)
 _WHOLE = frozenset(
     {"int", "unsigned", "unsigned int", "size_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "long", "unsigned long"}
     | {"long long", "unsigned long long", "short", "ptrdiff_t"}
@@ -85,13 +72,13 @@ def _find_problem(argument: BoundArgument, parameter: KernelParameter) -> tuple[
     """What is expected instead, and what to try; None: they agree, or only a compiler can tell."""
     if argument.kind == NUMBER:
         return _find_problem_of_number(argument, parameter)
-    allowed = POINTERS.get(argument.type, _KNOWN)
+    allowed = TYPES[argument.type].cuda if argument.type in TYPES else _KNOWN
     if not parameter.is_pointer:
         if parameter.type in _WHOLE | _FLOATING:
             return "a pointer to its entries", "arguments stand in the order of the kernel's parameters"
         return None
-    if parameter.type in (_KNOWN | _WHOLE) - allowed:
-        best = _NAMES[argument.type]
+    if parameter.type in (_KNOWN | _WHOLE).difference(allowed):
+        best = TYPES[argument.type].cuda[0]
         return f"a pointer to {best}", f"declare it as {'const ' if argument.kind == INPUT else ''}{best} *"
     if argument.kind == INPUT and not parameter.is_const:
         return "const: inputs may only be read", f"declare it as const {parameter.type} *"

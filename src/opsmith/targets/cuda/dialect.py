@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from opsmith.problems.dtypes import TYPES
 from opsmith.targets.gpu.emulator.dialect import EmulatedDialect, FindingWords
 
 _DYNAMIC = re.compile(
@@ -25,8 +26,8 @@ _FOREIGN = (
     (re.compile(r"<<<"), "launches from a kernel"),
     (re.compile(r"\bcluster(?:Idx|Dim)\b|\b__cluster_dims__\b"), "thread block clusters"),
     (re.compile(r"\b(?:tex[123]D|surf[123]D|cudaTextureObject_t)\b"), "textures"),
-    (re.compile(r"\b__nv_fp8|\bcuda_fp8|\b__nv_fp4|\bcuda_fp4|\bcuda_fp6"), "fp8 and smaller"),
-    (re.compile(r"\b__nv_\w+_to_|\b__vadd[us]*[24]\b|\b__vsub[us]*[24]\b"), "SIMD words"),
+    (re.compile(r"\b__nv_fp[46]|\bcuda_fp[46]|\b__nv_\w*e8m0"), "floats smaller than fp8, and e8m0"),
+    (re.compile(r"\b__nv_(?!cvt_)\w+_to_|\b__vadd[us]*[24]\b|\b__vsub[us]*[24]\b"), "SIMD words"),
 )
 
 
@@ -54,20 +55,12 @@ CUDA_DIALECT = EmulatedDialect(
     includes={  # numbers of 16 bits take a while to compile: only where they are named
         "opsmith_emulator.h": None,
         "opsmith_half.h": re.compile(r"half|bfloat|fp16|bf16", re.IGNORECASE),
+        "opsmith_fp8.h": re.compile(r"fp8"),
     },
     foreign=_FOREIGN,
     shared="__shared__",
     kernel="__global__ void {}(...)",
-    pointers={
-        "fp32": "float *",
-        "fp64": "double *",
-        "fp16": "__half *",
-        "bf16": "__nv_bfloat16 *",
-        "int8": "signed char *",
-        "int32": "int *",
-        "int64": "long long *",
-        "bool": "bool *",
-    },
+    pointers={name: f"{row.cuda[0]} *" for name, row in TYPES.items()},
     rewrite=_rewrite_program,
     words=FindingWords(
         thread="thread",

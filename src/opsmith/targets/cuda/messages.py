@@ -30,7 +30,9 @@ _SHARED = re.compile(
 )
 _OF_HALVES = r"half2?|(?:__|make_)half\w*|__\w+2half\w*"
 _OF_BFLOATS = r"\w*bfloat16\w*"
+_OF_FP8 = r"__nv_(?:fp8\w*|cvt_\w*fp8\w*)|__NV_\w+"
 _ADVICE: Advice = (
+    (rf"identifier \"({_OF_FP8})\" is undefined", "a name that is declared above its use", "#include <cuda_fp8.h>"),
     (
         rf"identifier \"({_OF_BFLOATS})\" is undefined",
         "a name that is declared above its use",

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 HEADERS = (  # that programs may include; those of the language are enough for most
-    *("cuda_fp16.h", "cuda_bf16.h", "cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h"),
+    *("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"),
+    *("cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h"),
     *("math_constants.h", "cuda_runtime.h", "stdint.h", "stddef.h", "float.h", "limits.h", "math.h"),
     *("cstdint", "cstddef", "cfloat", "climits", "cmath"),
 )
 GPU_HEADERS = (  # of what only a GPU runs
-    *("mma.h", "cuda_pipeline.h", "cuda_awbarrier.h", "cuda_fp8.h", "cooperative_groups/memcpy_async.h"),
+    *("mma.h", "cuda_pipeline.h", "cuda_awbarrier.h", "cooperative_groups/memcpy_async.h"),
     *("cuda/barrier", "cuda/pipeline", "cuda/ptx", "cuda/atomic", "cuda/std/atomic"),
 )
 ATTRIBUTES = frozenset(

@@ -21,7 +21,7 @@ _KINDS = (  # what it is, and its names
         r"__cluster_dims__|this_cluster|cluster_\w+|__clusterDim\w*|__block_size__",
     ),
     ("synchronisation of a whole grid", r"this_grid|grid_group|this_multi_grid|multi_grid_group"),
-    ("fp8 and smaller types", r"__nv_fp[468]\w*"),
+    ("floats smaller than fp8, and e8m0", r"__nv_fp[46]\w*|__nv_\w*e8m0\w*"),
     ("copies by TMA", r"CUtensorMap|__nv_tma\w*"),
 )
 _NAMES = tuple((what, re.compile(names)) for what, names in _KINDS)

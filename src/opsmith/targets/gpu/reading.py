@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
 
-from opsmith.problems.dtypes import DTYPES
+from opsmith.problems.dtypes import DTYPES, TYPES
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.gpu.expressions import ExpressionError, parse_expression
 from opsmith.targets.gpu.plan import PLAN_WORDS, Launch, LaunchPlan, PlanWords, Triple, Workspace
@@ -36,11 +36,7 @@ _NEARLY = re.compile(
     r"\s*(?:/{2,}!?|#+|/\*+|\*|--|;|%)?\s*@?(launch|workspace)s?\b[\s:]*(?P<rest>.*?)\s*(?:\*/)?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-_DTYPE_WORDS = {
-    **{"float": "fp32", "float32": "fp32", "f32": "fp32", "double": "fp64", "float64": "fp64", "f64": "fp64"},
-    **{"half": "fp16", "float16": "fp16", "f16": "fp16", "__half": "fp16", "bfloat16": "bf16", "char": "int8"},
-    **{"int": "int32", "i32": "int32", "u32": "int32", "i64": "int64", "long": "int64", "i8": "int8"},
-}
+_DTYPE_WORDS = {word: name for name, row in TYPES.items() for word in row.words}
 
 
 class PlanError(ValueError):

@@ -15,6 +15,7 @@ from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
+from opsmith.targets.native.signature import describe_c_type
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import (
     TaskOptions,
@@ -75,6 +76,10 @@ class NativeTasks:
     def find_options(self, task: Task) -> TaskOptions:
         return self.read_options(split_native_task(task.text)[1])
 
+    def describe_type(self, dtype: str) -> str:
+        """What the language calls a type that its prompts do not name, and how its numbers are read."""
+        return describe_c_type(dtype)
+
     def problem_digest(self, task: Task) -> str:
         return hash_problem(self.find_problem(task))
 
@@ -87,5 +92,5 @@ class NativeTasks:
     def _show_task(self, task: Task) -> Task:
         problem = self.find_problem(task)
         name = task.id if problem.reference else ""
-        shown = write_statement(problem, self.find_options(task), name, shows_function=self.shows_function)
+        shown = write_statement(problem, self.find_options(task), name, self.shows_function, self.describe_type)
         return replace(task, shown=shown)

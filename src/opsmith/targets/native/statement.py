@@ -5,24 +5,33 @@ Not shown: shape sets beside the base, margins and hand-made inputs, which only 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from opsmith.problems.dtypes import TYPES
 from opsmith.problems.files.writing import write_block, write_code, write_number, write_scalar, write_text, write_texts
 from opsmith.problems.problem import InputTensor, OutputTensors, Problem
-from opsmith.targets.native.signature import list_dims, make_signature
+from opsmith.targets.native.signature import describe_c_type, list_dims, make_signature
 from opsmith.targets.native.task import TaskOptions
 
 _WORDS = {"torch.randn": "normal"}  # as problem files call it
 
 
-def write_statement(problem: Problem, options: TaskOptions, name: str = "", shows_function: bool = True) -> str:
+def write_statement(
+    problem: Problem,
+    options: TaskOptions,
+    name: str = "",
+    shows_function: bool = True,
+    describe_type: Callable[[str], str] = describe_c_type,
+) -> str:
     """The mapping as canonical YAML; `name`: what its file calls the problem, if it does. `shows_function`: the
-    prototype in C, for languages that define it."""
+    prototype in C, for languages that define it. `describe_type`: what a language calls a type that its prompts do not
+    name."""
     rows = [f"problem: {write_scalar(name)}"] if name else []
     rows += write_block("function: ", make_signature(problem).prototype + "\n") if shows_function else []
     rows += ["arguments:", *_list_arguments(problem)]
     sizes = ", ".join(f"{write_scalar(symbol)}: {problem.base_sizes[symbol]}" for symbol in list_dims(problem))
     rows += [f"sizes: {{{sizes}}}"] if sizes else []
+    rows += _list_types(problem, describe_type)
     rows += write_texts("constraints", problem.constraints)
     rows += write_text("ties", problem.ties) if problem.ties else []
     rows += _list_reference(problem)
@@ -39,6 +48,14 @@ def _list_arguments(problem: Problem) -> Iterator[str]:
     for number, argument in enumerate(arguments):
         detail = details[number] if number < len(details) else ""
         yield f"  {write_scalar(argument.name)}: {write_scalar(argument.meaning + detail)}"
+
+
+def _list_types(problem: Problem, describe_type: Callable[[str], str]) -> list[str]:
+    """What types hold that few problems have."""
+    notes = {type_.dtype: TYPES[type_.dtype].note for type_ in problem.types}
+    texts = {dtype: "; ".join(filter(None, (note, describe_type(dtype)))) for dtype, note in notes.items() if note}
+    rows = [f"  {row}" for dtype, text in texts.items() for row in write_text(dtype, text)]
+    return ["types:", *rows] if rows else []
 
 
 def _describe_data(tensor: InputTensor) -> str:

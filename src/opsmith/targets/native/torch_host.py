@@ -10,19 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opsmith.errors import UsageError
 from opsmith.problems.dims import Dim
+from opsmith.problems.dtypes import TYPES
 from opsmith.problems.problem import ArrayType, Problem
 from opsmith.targets.native.signature import list_dims
 
-TYPES = {
-    "fp32": "at::kFloat",
-    "fp64": "at::kDouble",
-    "fp16": "at::kHalf",
-    "bf16": "at::kBFloat16",
-    "int8": "at::kChar",
-    "int32": "at::kInt",
-    "int64": "at::kLong",
-    "bool": "at::kBool",
-}
 _CHECKS = """
 int64_t read_size(const char *name, const at::Tensor &tensor, int64_t axes, int64_t axis) {
   const std::string where = name;
@@ -96,7 +87,7 @@ def list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]
         yield f"const int64_t {names[name]} = {_find_size(name, types, names)};"
     for name, type_ in types.items():
         shape = ", ".join(_write_length(dim, names) for dim in type_.shape)
-        yield f'check_tensor("{name}", {names[name]}, {TYPES[type_.dtype]}, {{{shape}}});'
+        yield f'check_tensor("{name}", {names[name]}, at::k{TYPES[type_.dtype].aten}, {{{shape}}});'
     for name in types:
         yield f"const at::Tensor aligned_{names[name]} = align_tensor({names[name]});"
 

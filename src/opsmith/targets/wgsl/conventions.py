@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from opsmith.problems.dtypes import TYPES
 from opsmith.records import Diagnostic
 from opsmith.targets.gpu.plan import FLOATING, INPUT, BoundArgument, BoundLaunch, BoundPlan
 from opsmith.targets.native.source_checks import KIND, run_text_checks
@@ -16,14 +17,6 @@ from opsmith.targets.wgsl.measuring_types import measure_type, split_vector
 from opsmith.targets.wgsl.source import split_array
 from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, read_module
 
-ELEMENTS: Mapping[str, tuple[str, ...]] = {  # dtype -> element types of its arrays, the usual one first
-    "fp32": ("f32", "atomic<u32>", "u32"),
-    "fp16": ("f16",),
-    "int32": ("i32", "u32", "atomic<i32>", "atomic<u32>"),
-    "int64": ("i32", "u32", "atomic<i32>", "atomic<u32>"),
-    "int8": ("i32",),
-    "bool": ("u32", "atomic<u32>"),
-}
 VECTOR_DTYPES = frozenset({"fp32", "fp16", "int32"})  # whose arrays may be read as vectors of two or four
 BUILTINS: Mapping[str, str] = {  # what a kernel may ask for -> its type
     "workgroup_id": "vec3<u32>",
@@ -159,7 +152,7 @@ def _check_array(
     type_ = module.resolve_type(variable.type)
     element, length = split_array(type_) if type_.startswith("array<") else (type_, "none")
     scalar, width = split_vector(module.resolve_type(element))
-    allowed = ELEMENTS[argument.type]
+    allowed = TYPES[argument.type].wgsl
     is_other = width > 1 and argument.type not in VECTOR_DTYPES
     if is_other or module.resolve_type(scalar) not in allowed or length:
         actual = f"the type {variable.type[:80]}"

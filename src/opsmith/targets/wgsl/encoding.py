@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from array import array
 
-_WIDENED = {"int8": "b", "bool": "B", "int64": "q"}  # dtype -> the type of its entries in Python's arrays
-BYTES_ON_DEVICE = {"fp32": 4, "fp16": 2, "int32": 4, "int64": 4, "int8": 4, "bool": 4}
-DTYPES = tuple(BYTES_ON_DEVICE)
+from opsmith.problems.dtypes import TYPES
+
+DTYPES = tuple(name for name, row in TYPES.items() if row.wgsl)
 
 
 def count_device_bytes(dtype: str, size: int, entry_bytes: int) -> int:
     """Those of an array of `size` bytes on this side, with what makes them a multiple of four."""
-    count = size // entry_bytes * BYTES_ON_DEVICE[dtype]
+    count = size // entry_bytes * TYPES[dtype].bytes_in_wgsl
     return count + -count % 4
 
 
 def encode_array(dtype: str, data: memoryview) -> bytes:
     """The bytes of an array on the device. Raises OverflowError for whole numbers beyond 32 bits."""
-    kind = _WIDENED.get(dtype)
-    if kind is None:
+    row = TYPES[dtype]
+    if row.bytes == row.bytes_in_wgsl:
         return bytes(data) + bytes(-len(data) % 4)
-    return array("I" if dtype == "bool" else "i", array(kind, bytes(data))).tobytes()
+    is_signed = row.wgsl[0] == "i32"
+    kind = {1: "b", 2: "h", 8: "q"}[row.bytes]
+    return array("i" if is_signed else "I", array(kind if is_signed else kind.upper(), bytes(data))).tobytes()
 
 
 def decode_array(dtype: str, data: bytes, size: int) -> bytes:
@@ -29,6 +31,8 @@ def decode_array(dtype: str, data: bytes, size: int) -> bytes:
         return array("q", memoryview(data).cast("i").tolist()).tobytes()[:size]
     if dtype == "bool":
         return bytes(min(number, 255) for number in memoryview(data).cast("I"))[:size]
-    if dtype == "int8":
-        return data[::4][:size]
-    return data[:size]
+    row = TYPES[dtype]
+    if row.bytes == row.bytes_in_wgsl:
+        return data[:size]
+    entries = memoryview(data).cast("H") if row.bytes == 2 else memoryview(data)
+    return entries[:: 4 // row.bytes].tobytes()[:size]

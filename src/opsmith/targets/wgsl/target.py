@@ -6,12 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from opsmith.problems.dtypes import BYTE_FLOATS, TYPES
 from opsmith.records import Task
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.native.library.texts import DRIVER_RUNS, OWNERSHIP, PROOF, describe_usage
+from opsmith.targets.native.signature import fill_places
 from opsmith.targets.programs import Build, Solved
 from opsmith.targets.wgsl import webgpu
 from opsmith.targets.wgsl.canonical import write_canonical
@@ -30,6 +32,24 @@ _NEEDS = """\
 A call runs its program on the first device of WebGPU that is no software driver, or else on that one (Mesa's llvmpipe,
 on which the programs were judged; `OPSMITH_WGSL_DEVICE=software` asks for it). Tensors lie on the CPU, and are copied
 to the device and back."""
+
+_NIBBLES = ", one byte in each; its numbers are i32(b << 28u) >> 28u and i32(b << 24u) >> 28u"
+_FP8 = """
+fn NAME_to_f32(code: u32) -> f32 {
+  let size = code & 127u;
+  let large = bitcast<f32>((size << SHIFT) + OFFSET + select(0u, OFFSET, size > MOST));
+  let value = select(large, f32(size) * UNIT, size < CODES);
+  return select(value, -value, code > 127u);
+}
+fn f32_to_NAME(value: f32) -> u32 {
+  let bits = bitcast<u32>(value);
+  let size = min(bits & 0x7fffffffu, LARGEST);
+  let small = bitcast<u32>(bitcast<f32>(size) + SCALE) & 127u;
+  let large = (size - OFFSET + HALF + (size >> SHIFT & 1u)) >> SHIFT;
+  let code = select(large, small, size < LEAST);
+  return (bits >> 24u & 128u) | select(code, 127u, (bits & 0x7fffffffu) > 0x7f800000u);
+}
+""".lstrip("\n")
 
 
 class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
@@ -68,6 +88,12 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
         if not isinstance(bound, BoundPlan) or check_source(source):
             return bound
         return check_conventions(source, bound) or bound
+
+    def describe_type(self, dtype: str) -> str:
+        word = f"{TYPES[dtype].wgsl[0]} in arrays"
+        if dtype in BYTE_FLOATS:
+            return f"{word}, its code in each; write these functions:\n{fill_places(_FP8, dtype)}"
+        return f"{word}{_NIBBLES if dtype == 'int4x2' else ', one number in each'}"
 
     def blank_comments(self, source: str) -> str:
         return blank_comments(source)

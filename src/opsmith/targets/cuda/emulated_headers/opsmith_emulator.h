@@ -354,10 +354,20 @@ struct __half;
 struct __half2;
 struct __nv_bfloat16;
 struct __nv_bfloat162;
+struct __nv_fp8_e4m3;
+struct __nv_fp8x2_e4m3;
+struct __nv_fp8x4_e4m3;
+struct __nv_fp8_e5m2;
+struct __nv_fp8x2_e5m2;
+struct __nv_fp8x4_e5m2;
 
 namespace opsmith {  // which types an array's entries may be read as, beside their own
 OPSMITH_HOLDS(fp32, float1) OPSMITH_HOLDS(fp32, float2) OPSMITH_HOLDS(fp32, float3) OPSMITH_HOLDS(fp32, float4)
 OPSMITH_HOLDS(fp64, double2) OPSMITH_HOLDS(fp16, __half) OPSMITH_HOLDS(fp16, __half2)
 OPSMITH_HOLDS(bf16, __nv_bfloat16) OPSMITH_HOLDS(bf16, __nv_bfloat162) OPSMITH_HOLDS(int8, char2)
 OPSMITH_HOLDS(int8, char4) OPSMITH_HOLDS(int32, int2) OPSMITH_HOLDS(int32, int4) OPSMITH_HOLDS(int64, longlong2)
+OPSMITH_HOLDS(uint8, uchar2) OPSMITH_HOLDS(uint8, uchar4) OPSMITH_HOLDS(int4x2, uchar2) OPSMITH_HOLDS(int4x2, uchar4)
+OPSMITH_HOLDS(int16, short2) OPSMITH_HOLDS(int16, short4) OPSMITH_HOLDS(fp8_e4m3, __nv_fp8_e4m3)
+OPSMITH_HOLDS(fp8_e4m3, __nv_fp8x2_e4m3) OPSMITH_HOLDS(fp8_e4m3, __nv_fp8x4_e4m3) OPSMITH_HOLDS(fp8_e5m2, __nv_fp8_e5m2)
+OPSMITH_HOLDS(fp8_e5m2, __nv_fp8x2_e5m2) OPSMITH_HOLDS(fp8_e5m2, __nv_fp8x4_e5m2)
 }  // namespace opsmith

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opsmith.problems.dtypes import TYPES
 from opsmith.targets.cuda.host_code.launching import (
     declare_launch,
     declare_shape,
@@ -11,7 +12,7 @@ from opsmith.targets.cuda.host_code.launching import (
     name_variable,
 )
 from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundArgument, BoundPlan
-from opsmith.targets.native.torch_host import TYPES, fill_words
+from opsmith.targets.native.torch_host import fill_words
 
 FILE = "main.cpp"
 CALL = "call_kernels"
@@ -87,7 +88,7 @@ def _list_statements(plan: BoundPlan) -> Iterator[str]:
     yield f"const c10::cuda::CUDAGuard guard({first}.device());"
     for space in plan.workspaces:
         shape = f"opsmith_shape_{space.name}({', '.join(numbers)})"
-        options = f"{first}.options().dtype({TYPES[space.dtype]})"
+        options = f"{first}.options().dtype(at::k{TYPES[space.dtype].aten})"
         yield f"const at::Tensor space_{space.name} = at::empty({shape}, {options});"
     pointers = [f"{name_variable(argument)}.data_ptr()" for argument in arguments if argument.kind != NUMBER]
     yield f"opsmith_launch({', '.join([*pointers, *numbers])}, c10::cuda::getCurrentCUDAStream().stream());"

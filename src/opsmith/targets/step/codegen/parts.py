@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.problems.problem import ATTEMPTS
 from opsmith.targets.step.codegen.text import (
     assigned_names,
@@ -42,11 +43,6 @@ OWN_NAMES = frozenset(
     }
     | {"test", "test_shapes", "tolerance", "torch"}
 )
-
-
-_TORCH = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"} | {
-    name: name for name in ("int32", "int64", "bool")
-}
 
 
 def taken_names(spec: TaskSpec) -> frozenset[str]:
@@ -92,7 +88,7 @@ def _draw_code(tensor: TensorSpec) -> str:
     """An expression that draws a tensor, with the same numbers as the verifier's for the same seed."""
     field = fields_of(tensor.dtype)[0]
     shape = shape_code(field, tensor.dims)
-    dtype = _TORCH[scalar_of(field).name]
+    dtype = TORCH_NAMES[scalar_of(field).name]
     drawn = {
         "torch.rand": f"torch.rand({shape})",
         "torch.randn": f"torch.randn({shape})",

@@ -19,8 +19,9 @@ from opsmith.problems.authored import blame_author
 from opsmith.problems.bindings import Bindings
 from opsmith.problems.dims import Dim, DimError, make_literal, make_symbol
 from opsmith.problems.drawing import draw_data, widen_data
+from opsmith.problems.dtypes import STREAM_DTYPES
 from opsmith.problems.faults import TaskFault
-from opsmith.problems.precision import default_dtype, default_of
+from opsmith.problems.precision import default_dtype, default_of, dtype_of
 from opsmith.problems.problem import Problem
 from opsmith.problems.reference import clone_names
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
@@ -34,15 +35,7 @@ _EXTRA: tuple[Mapping[str, int], ...] = (
     {"M": 3, "N": 19, "K": 4, "D": 10},
     {"M": 6, "N": 5, "K": 11, "D": 14},
 )
-_DTYPES = {
-    torch.float32: "fp32",
-    torch.float16: "fp16",
-    torch.bfloat16: "bf16",
-    torch.float64: "fp64",
-    torch.int32: "int32",
-    torch.int64: "int64",
-    torch.bool: "bool",
-}
+_DTYPES = {dtype_of(name): name for name in STREAM_DTYPES}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 namespace opsmith {
 struct fp32 {}; struct fp64 {}; struct fp16 {}; struct bf16 {}; struct int8 {}; struct int32 {}; struct int64 {};
+struct uint8 {}; struct int16 {}; struct fp8_e4m3 {}; struct fp8_e5m2 {}; struct int4x2 {};
 struct boolean {};
 template <class E> struct Array {};  // of entries of a type
 template <class E> struct Input {};  // one that may not be written
@@ -14,6 +15,8 @@ template <class E, class T> struct Holds { static constexpr bool value = false; 
 OPSMITH_HOLDS(fp32, float) OPSMITH_HOLDS(fp64, double) OPSMITH_HOLDS(int8, signed char) OPSMITH_HOLDS(int8, char)
 OPSMITH_HOLDS(int32, int) OPSMITH_HOLDS(int64, long) OPSMITH_HOLDS(int64, long long) OPSMITH_HOLDS(boolean, bool)
 OPSMITH_HOLDS(boolean, unsigned char) OPSMITH_HOLDS(boolean, signed char) OPSMITH_HOLDS(boolean, char)
+OPSMITH_HOLDS(uint8, unsigned char) OPSMITH_HOLDS(int16, short) OPSMITH_HOLDS(int4x2, unsigned char)
+OPSMITH_HOLDS(fp8_e4m3, unsigned char) OPSMITH_HOLDS(fp8_e5m2, unsigned char)
 
 template <class A, class P> struct Takes { static constexpr bool value = false; };
 template <class E, class T> struct Takes<Array<E>, T *> {

@@ -1,0 +1,2 @@
+#pragma once
+#include "opsmith_fp8.h"
