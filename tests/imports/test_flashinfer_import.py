@@ -160,9 +160,9 @@ def change(definition: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 REFUSED = {
-    "an 8-bit float": (
-        change(RMS_NORM, inputs={**RMS_NORM["inputs"], "weight": {"shape": ["hidden_size"], "dtype": "float8_e4m3fn"}}),
-        "weight: dtype float8_e4m3fn",
+    "a 4-bit float": (
+        change(RMS_NORM, inputs={**RMS_NORM["inputs"], "weight": {"shape": ["hidden_size"], "dtype": "float4_e2m1"}}),
+        "weight: dtype float4_e2m1",
     ),
     "a foreign package": (change(RMS_NORM, reference="import os\ndef run(a, b, c):\n    return a\n"), "imports os"),
     "code at top level": (

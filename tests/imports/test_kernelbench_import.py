@@ -215,7 +215,7 @@ REFUSED = {  # what is in the place of `torch.softmax(x, dim=1)` -> words of the
     "{'y': x}['z']": "forward fails: KeyError",
     "None": "returns NoneType",
     "x.to(torch.device('cu' + 'da'))": "cuda",
-    "x.short()": "int16",
+    "x.to(torch.uint16)": "uint16",
     "x * float('nan')": "NaN",
     "x @ torch.randn(7, 7)": "forward fails",
 }

@@ -13,7 +13,7 @@ from opsmith.imports.serving import serve_requests
 from opsmith.problems.drawing import draw_data, make_seed, widen_data
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.files.reading import read_problem
-from opsmith.problems.precision import own_randomness
+from opsmith.problems.precision import own_randomness, widen_floats
 from opsmith.problems.problem import Problem
 from opsmith.problems.reference import Values, compute_expected
 
@@ -41,7 +41,8 @@ def _find_mistake(problem: Problem, sizes: Mapping[str, int]) -> str:
     for number in (1, 2):
         with own_randomness(number):
             runs.append(compute_expected(problem, wide))
-    if all(torch.equal(x, y) for rows in zip(*runs, strict=True) for x, y in zip(*rows, strict=True)):
+    pairs = (pair for rows in zip(*runs, strict=True) for pair in zip(*rows, strict=True))
+    if all(torch.equal(widen_floats(x), widen_floats(y)) for x, y in pairs):
         return ""
     return "random: its reference gives other values for the same inputs"
 

@@ -72,6 +72,11 @@ TYPES: Mapping[str, NumberType] = {
             ("bool", "uint8_t", "unsigned char", "int8_t", "char", "signed char"), ("u32", "atomic<u32>"), aten="Bool",
         ),
         NumberType(
+            "int4x2", "uint8", 1, "|u1", "uint8_t", _UINT8, _BYTES,
+            aten="Byte", in_streams=False, words=("int4", "i4", "s4"),
+            note="a byte of two numbers from -8 to 7: entry 2i is the low nibble of byte i, 2i + 1 the high one",
+        ),
+        NumberType(
             "uint8", "uint8", 1, "|u1", "uint8_t", _UINT8, _BYTES,
             aten="Byte", in_streams=False, words=("byte", "u8", "uchar"), note="0 to 255",
         ),
@@ -91,18 +96,12 @@ TYPES: Mapping[str, NumberType] = {
             aten="Float8_e5m2", in_streams=False, words=("e5m2", "float8_e5m2"),
             note=f"sign, 5 bits of exponent (bias 15), 2 of mantissa: the upper byte of an fp16; to 57344; {_ROUNDING}",
         ),
-        NumberType(
-            "int4x2", "uint8", 1, "|u1", "uint8_t", _UINT8, _BYTES,
-            aten="Byte", in_streams=False, words=("int4", "i4", "s4"),
-            note="a byte of two numbers from -8 to 7: entry 2i is the low nibble of byte i, 2i + 1 the high one",
-        ),
     )
 }  # fmt: skip
 DTYPES = tuple(TYPES)
 BYTES_BY_DTYPE = {name: row.bytes for name, row in TYPES.items()}
 TORCH_NAMES = {name: row.torch for name, row in TYPES.items()}  # as attributes of torch
-# of two types of one name the plain one
-NAMES_BY_TORCH: Mapping[str, str] = {row.torch: name for name, row in reversed(list(TYPES.items()))}
+NAMES_BY_TORCH: Mapping[str, str] = {row.torch: name for name, row in TYPES.items()}  # of two the lower row
 STREAM_DTYPES = tuple(name for name, row in TYPES.items() if row.in_streams)  # those of a stream's elements
 FLOATS = frozenset(name for name, row in TYPES.items() if row.is_float)
 NARROW_FLOATS = frozenset(name for name in FLOATS if TYPES[name].bytes < 4)  # too narrow to sum in

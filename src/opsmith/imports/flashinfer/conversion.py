@@ -15,6 +15,7 @@ from opsmith.errors import TaskError
 from opsmith.imports.flashinfer.constraints import translate_constraints
 from opsmith.imports.flashinfer.data import (
     NORMAL,
+    SMALL_NUMBERS,
     UNIFORM,
     NumberRange,
     choose_range,
@@ -27,9 +28,9 @@ from opsmith.imports.flashinfer.dataset import ReadDefinition, list_constants
 from opsmith.imports.flashinfer.formats import Definition, FlashinferTensor, SafetensorsInput, ScalarInput
 from opsmith.imports.flashinfer.freeing import choose_freed, free_axes, free_workloads
 from opsmith.imports.flashinfer.names import ChosenNames, choose_name, choose_names
-from opsmith.imports.flashinfer.reference import list_code_names, write_reference
+from opsmith.imports.flashinfer.reference import list_byte_casts, list_code_names, write_reference
 from opsmith.imports.flashinfer.sizes import SizeRules, Sizes, choose_base, list_bench, list_shapes
-from opsmith.imports.foreign_code import CodeRefusalError
+from opsmith.imports.foreign_code import CodeRefusalError, check_foreign_code
 from opsmith.problems.constraints import list_following
 from opsmith.problems.dims import parse_dim
 from opsmith.problems.dtypes import BYTES_BY_DTYPE, FLOATS, NAMES_BY_TORCH, NARROW_FLOATS
@@ -92,6 +93,8 @@ class _Conversion:
 
     def convert_all(self) -> Converted:
         reference = write_reference(self._definition, self._names, self._freed.values())
+        if any(list_byte_casts(check_foreign_code(self._definition.reference), is_last=False)):
+            self._warnings.append("it rounds to fp8 on the way: right programs may differ where that rounding decides")
         constraints = self._list_constraints()
         rules = SizeRules(list(self._names.dims.values()), constraints, self._count_bytes)
         sets = [{name: workload.axes[axis] for axis, name in self._names.dims.items()} for workload in self._workloads]
@@ -248,10 +251,11 @@ class _Conversion:
                 data = write_pointers(str(tensor.type.shape[0]), total, is_even)
                 draft = _replace_data(draft, tensor.name, data)
         for tensor in draft.inputs:
-            if tensor.type.dtype == "int8":
-                draft = _replace_data(draft, tensor.name, "randint(-128, 128)")
-            elif tensor.type.dtype in ("int32", "int64") and tensor.name not in pointers:
-                draft = self._choose_range(draft, tensor, sets, doubts)
+            if tensor.type.is_floating or tensor.type.dtype == "bool" or tensor.name in pointers:
+                continue
+            drawn = _replace_data(draft, tensor.name, SMALL_NUMBERS.get(tensor.type.dtype, ""))
+            is_free = tensor.type.dtype in SMALL_NUMBERS and not any(self._try_problem(drawn, sets))
+            draft = drawn if is_free else self._choose_range(draft, tensor, sets, doubts)
         return draft
 
     def _name_size(self, axis: str) -> str:
@@ -265,7 +269,10 @@ class _Conversion:
             return not any(self._try_problem(_replace_data(draft, tensor.name, number_range.write_probe(shape)), sets))
 
         constants = sorted(set(list_constants(self._definition).values()))
-        chosen = choose_range(list_ranges(sets[0], constants), runs_within)
+        ranges = list_ranges(sets[0], constants)
+        if tensor.type.dtype in SMALL_NUMBERS:
+            next(ranges)  # it cannot hold that
+        chosen = choose_range(ranges, runs_within)
         if chosen is None:
             raise ImportRefusalError(self._describe_failure(draft, tensor, sets))
         doubts.append(f"{tensor.name}: {chosen.data}, the largest range tried in which the reference runs")

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from opsmith.imports.flashinfer.formats import Definition
 
 NORMAL, UNIFORM = "normal", "uniform(0, 1)"
+# all of types that seldom hold indices
+SMALL_NUMBERS = {"int8": "randint(-128, 128)", "uint8": "randint(0, 256)", "int16": "randint(-32768, 32768)"}
 NUMBER_RANGE = 100  # of whole numbers that are no indices
 PROBE = 100_000  # no index of any imported tensor is as large
 

@@ -1,7 +1,9 @@
 """A definition's `run` as the reference of a problem file.
 
 The text stays as it is but for the float types that it names: they become torch's default type, which is float64 where
-expected values are computed. A function behind it has the problem's arguments, and gives its outputs in order.
+expected values are computed. So do casts to floats of one byte whose result is only returned; one that is computed with
+is a part of what is computed, and stays. A function behind it has the problem's arguments, and gives its outputs in
+order.
 """
 
 from __future__ import annotations
@@ -107,6 +109,27 @@ def _list_types(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
             func = casts[id(node.func)]
             if func.attr in _CASTS:
                 yield _CastCall(node, func), f"to({DEFAULT_TYPE})"
+    yield from ((node, DEFAULT_TYPE) for node in list_byte_casts(tree, is_last=True))
+
+
+def list_byte_casts(tree: ast.Module, is_last: bool) -> Iterator[ast.expr]:
+    """The types of casts to floats of one byte whose result is only returned, or all others."""
+    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    reads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+
+    def is_returned(node: ast.AST) -> bool:
+        parent = parents[id(node)]
+        if isinstance(parent, ast.Assign) and all(isinstance(target, ast.Name) for target in parent.targets):
+            names = {target.id for target in parent.targets if isinstance(target, ast.Name)}
+            later = (read for read in reads if read.id in names and read.lineno > parent.lineno)
+            return all(map(is_returned, later))
+        return isinstance(parent, ast.Return) or (isinstance(parent, ast.Tuple | ast.Dict) and is_returned(parent))
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            words = [*node.args, *(word.value for word in node.keywords)]
+            types = [word for word in words if ast.unparse(word).startswith("torch.float8_")]
+            yield from (word for word in types if is_returned(node) is is_last)
 
 
 class _CastCall(ast.expr):
