@@ -163,6 +163,10 @@ def find_largest(expected: Tensor) -> float:
 
 def blame_overflow(output: OutputTensors, rounded: Tensor) -> TaskFault:
     """The finding on a reference that leaves the range of a declared type."""
-    mistake = f"infinite values in {rounded.dtype} where float64 has none"
     where = f"outputs, {output.name}, data_transform" if output.references else f"reference, {output.name}"
-    return make_fault("TASK", where, mistake, "a reference within the declared range")
+    expected = "a reference within the declared range"
+    if rounded.element_size() == 1:
+        limits = torch.finfo(rounded.dtype)
+        mistake, remedy = f"values beyond {rounded.dtype}", f".clamp({limits.min:g}, {limits.max:g})"
+        return make_fault("TASK", where, mistake, expected, remedy)
+    return make_fault("TASK", where, f"infinite values in {rounded.dtype} where float64 has none", expected)

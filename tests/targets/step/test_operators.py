@@ -233,7 +233,7 @@ def test_the_runtime_needs_torch_alone_and_nothing_that_is_not_there() -> None:
     assert {name.split(".")[0] for name in wanted - ours} & {"opsmith", "numpy", "yaml", "pytest"} == set()
     assert not [path for path, text in files.items() if "from opsmith" in text or "import opsmith" in text]
     lines = sum(text.count("\n") for text in files.values())
-    assert lines < 8250, "the runtime grows: does an operator need all of it?"
+    assert lines < 8280, "the runtime grows: does an operator need all of it?"
 
 
 def test_equal_operators_give_equal_packages() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from opsmith.problems.dims import Dim, DimError, parse_dim
-from opsmith.problems.dtypes import BYTE_FLOATS, DTYPES, NARROW_FLOATS
+from opsmith.problems.dtypes import BYTE_FLOATS, DTYPES, NAMES_BY_WORD, NARROW_FLOATS
 from opsmith.problems.files.entries import (
     MAX_NAME,
     RESERVED_IN_PROBLEMS,
@@ -257,7 +257,8 @@ def _read_output(entry: Entry) -> OutputTensors | None:
 def _read_type(entry: Entry) -> ArrayType | None:
     node, shape = entry.need_value("dtype", f"one of {', '.join(DTYPES)}"), _read_shape(entry)
     if node is not None and node.value not in DTYPES:
-        near = get_close_matches(str(node.raw), DTYPES, n=1)
+        word = NAMES_BY_WORD.get(str(node.raw))
+        near = [word] if word else get_close_matches(str(node.raw), DTYPES, n=1)
         entry.report_error(node, "dtype", describe_node(node), f"one of {', '.join(DTYPES)}", *near)
         return None
     return None if node is None or shape is None else ArrayType(node.value, shape)

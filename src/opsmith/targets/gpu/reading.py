@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
 
-from opsmith.problems.dtypes import DTYPES, TYPES
+from opsmith.problems.dtypes import DTYPES, NAMES_BY_WORD
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.gpu.expressions import ExpressionError, parse_expression
 from opsmith.targets.gpu.plan import PLAN_WORDS, Launch, LaunchPlan, PlanWords, Triple, Workspace
@@ -36,7 +36,6 @@ _NEARLY = re.compile(
     r"\s*(?:/{2,}!?|#+|/\*+|\*|--|;|%)?\s*@?(launch|workspace)s?\b[\s:]*(?P<rest>.*?)\s*(?:\*/)?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-_DTYPE_WORDS = {word: name for name, row in TYPES.items() for word in row.words}
 
 
 class PlanError(ValueError):
@@ -223,7 +222,7 @@ def _read_workspace(line: _Line, comment: str) -> Workspace:
     name, dtype = match[1], match[2]
     where = f"workspace {name}"
     if dtype not in DTYPES:
-        near = _DTYPE_WORDS.get(dtype) or next(iter(get_close_matches(dtype, DTYPES, 1)), "")
+        near = NAMES_BY_WORD.get(dtype) or next(iter(get_close_matches(dtype, DTYPES, 1)), "")
         remedy = f"write {near}" if near else ""
         raise PlanError(where, f"the type {dtype}", f"one of {', '.join(DTYPES)}", remedy, match.start(2))
     pieces = _split_entries(match[3], match.start(3))
