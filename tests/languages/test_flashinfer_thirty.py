@@ -33,7 +33,9 @@ def test_the_table_of_thirty_definitions(tmp_path: Path, golden: Callable[[str, 
     for row in rows:
         definition = next(each for each in THIRTY if row.file.endswith(f"/{each['name']}.json"))
         types = dict.fromkeys(spec["dtype"] for part in ("inputs", "outputs") for spec in definition[part].values())
-        said = "; ".join(warning.partition(", the largest")[0] for warning in row.warnings if "no workload" not in warning)
+        said = "; ".join(
+            warning.partition(", the largest")[0] for warning in row.warnings if "no workload" not in warning
+        )
         result = f"refused: {row.refusal}" if row.refusal else f"imported{f'; {said}' if said else ''}"
         lines.append(f"| {definition['op_type']}/{definition['name']} | {', '.join(types)} | {result} |")
     golden("flashinfer_thirty.md", "\n".join(lines) + "\n")
