@@ -152,6 +152,9 @@ class Showing(_Group):
 
     translate: str | None = None  # a target, run or library whose program for the same problem is shown
     example: bool = True  # show the language's own example of a task with its program
+    manual: tuple[str, ...] = ()  # files of the language's manual, in place of those that its own file names
+    manual_tokens: int | None = Field(default=None, ge=100, le=1_000_000)  # of a prompt; None: as the language says
+    manual_sections: Literal["likeliest", "random", "all", "none"] = "likeliest"  # the others are controls
 
 
 class Team(_Group):

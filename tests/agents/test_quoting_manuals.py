@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from opsmith.agents.manual import choose_passages
+from opsmith.agents.manual import CHOICES, Manual, Passages, Quotation, join_quotations
+from opsmith.agents.prompt import write_quotations
 from opsmith.models.tokens import estimate_tokens
 
 
@@ -30,17 +31,54 @@ def generate_manual(seed: int, sections: int = 300) -> dict[str, str]:
 @pytest.mark.parametrize("tokens", [1000, 4000])
 def test_the_budget_holds_is_used_and_has_the_section_that_matters(seed: int, tokens: int) -> None:
     passages = generate_manual(seed)
-    quotations = choose_passages(passages, "y = torch.exp(x)", tokens)
-    block = "".join(quotations)
-    used = estimate_tokens(block + "    " * block.count("\n"))
-    assert 0.9 * tokens - 50 <= used <= tokens
-    assert any("zwake.u" in quotation for quotation in quotations)
-    order = list(passages)
-    places = [order.index(quotation[1 : quotation.index("]\n")]) for quotation in quotations]
-    assert places == sorted(places), "in the order of the manual"
-    assert any("zwake" in quotation for quotation in choose_passages(passages, "line 3: zwake.u: no such", tokens))
+    manual = Manual(Passages(passages), tokens)
+    for query in ("y = torch.exp(x)", "RUN line 3: zwake.u: no such"):
+        quotations = manual.choose_passages(query)
+        assert 0.9 * tokens <= estimate_tokens(write_quotations(join_quotations(quotations))) <= tokens
+        assert any("zwake.u" in quotation.text and quotation.score > 0 for quotation in quotations)
+        places = [list(passages).index(quotation.title.removesuffix(" (its beginning)")) for quotation in quotations]
+        assert places == sorted(places), "in the order of the manual"
 
 
 def test_an_opcode_with_a_dot_is_one_word() -> None:
-    passages = {"loads": "ld u " * 40, "unaligned": "ld.u reads anywhere"}
-    assert choose_passages(passages, "ld.u", 60) == ["[unaligned]\nld.u reads anywhere\n\n"]
+    ranked = Passages({"loads": "ld u " * 40, "unaligned": "ld.u reads anywhere"}).rank("ld.u")
+    assert ranked[0].title == "unaligned"
+    assert ranked[0].words[0] == "ld_u"
+
+
+@pytest.mark.parametrize("tokens", [100, 1000, 3000])
+def test_a_manual_of_long_prose_fills_the_budget_and_of_one_huge_table_nothing(tokens: int) -> None:
+    prose = Manual(Passages({"a": "words of no end. " * 2000, "b": "more, and longer. " * 3000}), tokens)
+    assert 0.9 * tokens <= estimate_tokens(write_quotations(join_quotations(prose.choose_passages("words")))) <= tokens
+    table = Manual(Passages({"a": "\n".join(f"| op{i} | words |" for i in range(2000))}), tokens)
+    assert table.choose_passages("words") == []
+
+
+def test_controls_quote_nothing_or_as_much_by_chance_or_all_that_fits() -> None:
+    passages = Passages(generate_manual(1))
+    by_choice = {choice: Manual(passages, 1000, choice) for choice in CHOICES}
+    sizes = {
+        choice: sum(each.size for each in manual.choose_passages("torch.exp(x)"))
+        for choice, manual in by_choice.items()
+    }
+    assert sizes["none"] == 0
+    assert abs(sizes["random"] - sizes["likeliest"]) < 0.1 * sizes["likeliest"]
+    assert by_choice["all"].choose_passages("") == [Quotation(q.title, q.text) for q in passages.quotations]
+    assert sum(quotation.size for quotation in by_choice["all"].choose_passages("", 2000)) <= 8000
+    drawn = [
+        [quotation.title for quotation in Manual(passages, 1000, "random", seed).choose_passages("x")]
+        for seed in (0, 0, 1)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_findings_bring_their_sections_first_and_a_turn_repeats_none() -> None:
+    manual = Manual(Passages(generate_manual(2)), 1000)
+    shown = join_quotations(manual.choose_passages("torch.flip(x)"))
+    assert "zwake" not in shown
+    quoted = manual.quote_findings("RUN: trap: zwake.u was not called", shown)
+    assert "zwake.u" in quoted
+    assert estimate_tokens(write_quotations(quoted)) <= 500
+    assert manual.quote_findings("RUN: trap: zwake.u was not called", shown + quoted).count("zwake") == 0
+    later = Manual(manual.passages, 1000, findings="trap: zwake.u was not called").choose_passages("torch.flip(x)")
+    assert any("zwake" in quotation.text for quotation in later)

@@ -215,7 +215,9 @@ def _describe(drawn: random.Random, number: str, chapter: str, name: str, title:
     """The section of one instruction: its form, what it does, its encoding, its faults, an example."""
     form = f"{name} {operands}".strip()
     registers = [word for word in operands.split(", ") if word.startswith("r")]
-    fields = "\n".join(f"| {7 + 5 * at}-{11 + 5 * at} | {word} | a tile register |" for at, word in enumerate(registers))
+    fields = "\n".join(
+        f"| {7 + 5 * at}-{11 + 5 * at} | {word} | a tile register |" for at, word in enumerate(registers)
+    )
     remarks = _remark(drawn, 11, chapter.lower(), "destination register")
     example = form
     for at, word in enumerate(registers):

@@ -19,7 +19,7 @@ import yaml
 
 from opsmith.agents.bare import BareForm, read_message
 from opsmith.agents.indentation import strip_indentation
-from opsmith.agents.manual import MEANING, quote_manual
+from opsmith.agents.manual import MEANING, Manual, Quotation, find_manual, join_quotations
 from opsmith.agents.outline import request_outline
 from opsmith.errors import UsageError
 from opsmith.models import Message
@@ -61,6 +61,7 @@ class Prompt:
     messages: tuple[Message, ...]
     demonstrations_used: tuple[Experience, ...] = ()
     left_out: tuple[Experience, ...] = ()  # did not fit beside the rest in the model's context window
+    quotations: tuple[Quotation, ...] = ()  # of the language's manual
 
     @property
     def input_tokens(self) -> int:
@@ -75,7 +76,7 @@ class PromptParts(NamedTuple):
     task: str  # "": the messages ask for no task
 
 
-def compose_prompt(
+def compose_prompt(  # noqa: PLR0913  (what is shown beside the task, by name)
     task: Task,
     demonstrations: Sequence[Experience],
     target: Target,
@@ -85,28 +86,34 @@ def compose_prompt(
     ranked: bool = False,
     style: PromptStyle = STRUCTURAL,
     reference: ReferenceProgram | None = None,
+    manual: Manual | None = None,
 ) -> Prompt:
     """The prompt for `task`. Demonstrations that would overflow `context_window` less `reserve` (tokens kept for the
     reply) are left out, the one with the highest success rate first (of equals the last); with `ranked` the last one
     first, since they come in order of their use to the task. None: nothing is left out. `reference`: a program for the
-    task's problem in another language. Raises UsageError when the target has no prompt of that style.
+    task's problem in another language. `manual`: None: the language's own. Raises UsageError when the target has no
+    prompt of that style.
     """
     form = get_form(target, style.name, has_example=style.has_example)
-    shown_reference, quotation = write_reference(reference), quote_manual(target, task.prompt_text)
+    shown_reference, manual = write_reference(reference), manual or find_manual(target)
     if shown_reference and style.name != STRUCTURAL.name:
         raise UsageError(f"translate: given with prompt {style.name}, which shows none; try --prompt structural")
-    if quotation:  # a block of its own, which nothing that it says can end
-        rows = f"meaning: {json.dumps(MEANING)}\npassages: {format_yaml_block(quotation)}"
-        shown_reference += f"manual:\n{indent_lines(rows)}"
     outline = request_outline(target, style.name) if style.is_outlined else ""
     system = Message("system", form.write_system() + outline)
     texts = [form.write_example(demonstration) for demonstration in demonstrations]
     order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].success_rate, -i))
-    room = None if context_window is None else context_window - reserve - estimate_tokens(system.content)
+    room = None
+    if context_window is not None:
+        room = context_window - reserve - estimate_tokens(system.content) - 2 * MESSAGE_TOKENS
+    user = form.write_user(texts, task) + shown_reference
+    quotations = (
+        manual.choose_passages(task.prompt_text, None if room is None else room - estimate_tokens(user))
+        if manual is not None
+        else []
+    )
+    shown_reference += write_quotations(join_quotations(quotations))
     left_out = (
-        []
-        if room is None
-        else _choose_left_out(form.write_user(texts, task) + shown_reference, order, texts, room - 2 * MESSAGE_TOKENS)
+        [] if room is None else _choose_left_out(form.write_user(texts, task) + shown_reference, order, texts, room)
     )
     dropped = set(left_out)
     included = [i for i in range(len(texts)) if i not in dropped]
@@ -114,6 +121,7 @@ def compose_prompt(
         (system, Message("user", form.write_user([texts[i] for i in included], task) + shown_reference)),
         tuple(demonstrations[i] for i in included),
         tuple(demonstrations[i] for i in left_out),
+        tuple(quotations),
     )
 
 
@@ -138,6 +146,13 @@ def write_reference(reference: ReferenceProgram | None) -> str:
     language = reference.target if reference.target.isidentifier() else json.dumps(reference.target)
     rows = f"language: {language}\nmeaning: {_REFERENCE}\nprogram: {format_yaml_block(reference.source)}"
     return f"reference:\n{indent_lines(rows)}"
+
+
+def write_quotations(text: str) -> str:
+    """A block of its own for passages of a manual, which nothing that they say can end; "" without any."""
+    if not text:
+        return ""
+    return f"manual:\n{indent_lines(f'meaning: {json.dumps(MEANING)}{chr(10)}passages: {format_yaml_block(text)}')}"
 
 
 def _choose_left_out(text: str, order: Sequence[int], texts: Sequence[str], room: int) -> list[int]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from opsmith.agents.manual import Manual
+from opsmith.agents.prompt import write_quotations
 from opsmith.models import Message
 from opsmith.records import Verdict
 
@@ -20,26 +22,31 @@ def request_repair(
     verdict: Verdict,
     rewritten: str | None = None,
     explain: Callable[[str], str] = str,
+    manual: Manual | None = None,
 ) -> tuple[Message, ...]:
-    """The conversation so far, the reply, and what was wrong with it.
+    """The conversation so far, the reply, what was wrong with it, and what the manual says of that.
 
     `rewritten`: the program that was judged, where a guardian had changed the one in the reply. `explain` is given the
     findings, for words in them that only their target knows.
     """
-    return (
-        *messages,
-        Message("assistant", reply if reply.strip() else NO_TEXT),
-        Message("user", _describe_refusal(verdict, rewritten, explain)),
-    )
+    refusal = _describe_refusal(verdict, rewritten, explain)
+    if manual is not None:
+        shown = "".join(message.content for message in messages)
+        refusal += write_quotations(manual.quote_findings(write_findings(verdict), shown))
+    answer = Message("assistant", reply if reply.strip() else NO_TEXT)
+    return *messages, answer, Message("user", refusal)
+
+
+def write_findings(verdict: Verdict) -> str:
+    """The first findings in block form."""
+    return "\n".join(error.block() for error in verdict.errors[:MAX_ERRORS]) or verdict.message
 
 
 def _describe_refusal(verdict: Verdict, rewritten: str | None, explain: Callable[[str], str]) -> str:
     program = f"The guardian made this of the program:\n\n{rewritten.rstrip()}\n\n" if rewritten is not None else ""
-    errors = verdict.errors[:MAX_ERRORS]
-    findings = "\n".join(error.block() for error in errors) or verdict.message
-    surplus = len(verdict.errors) - len(errors)
+    surplus = max(0, len(verdict.errors) - MAX_ERRORS)
     remainder = f"\n({surplus} more findings like these)" if surplus else ""
     return (
-        f"{program}The answer was refused at {verdict.stage.name}.\n\n{explain(findings)}{remainder}\n\n"
+        f"{program}The answer was refused at {verdict.stage.name}.\n\n{explain(write_findings(verdict))}{remainder}\n\n"
         "Mend what is wrong and answer with the whole program again, in the same form as before.\n"
     )

@@ -32,17 +32,32 @@ def score_documents(query: str, documents: Sequence[str]) -> list[float]:
     >>> [round(score, 2) for score in score_documents("fp32 Buffer", ["fp32 Buffer", "fp32 Multihot"])]
     [0.88, 0.18]
     """
-    counts = [Counter(_WORD.findall(document)) for document in documents]
-    holders = Counter(word for count in counts for word in count)
-    mean = sum(map(Counter.total, counts)) / max(1, len(counts)) or 1.0
-    weights = {
-        word: uses * math.log(1 + (len(counts) - holders[word] + 0.5) / (holders[word] + 0.5))
-        for word, uses in Counter(_WORD.findall(query)).items()
-    }
-    return [_score_document(weights, count, count.total() / mean) for count in counts]
+    return WordIndex(documents).score_all(query)
 
 
-def _score_document(weights: dict[str, float], count: Counter[str], length: float) -> float:
-    """`length`: of the document, in mean lengths."""
-    norm = K1 * (1 - B + B * length)
-    return math.fsum(weight * count[word] * (K1 + 1) / (count[word] + norm) for word, weight in weights.items())
+class WordIndex:
+    """Documents whose words are counted once, for many queries."""
+
+    def __init__(self, documents: Sequence[str]) -> None:
+        self._counts = [Counter(_WORD.findall(document)) for document in documents]
+        self._holders: dict[str, list[int]] = {}  # by word, which documents hold it
+        for place, count in enumerate(self._counts):
+            for word in count:
+                self._holders.setdefault(word, []).append(place)
+        mean = sum(map(Counter.total, self._counts)) / max(1, len(documents)) or 1.0
+        self._norms = [K1 * (1 - B + B * count.total() / mean) for count in self._counts]
+
+    def score_all(self, query: str) -> list[float]:
+        """The score of each document, 0 for one that holds no word of the query."""
+        return [math.fsum(shares.values()) for shares in self.score_words(query)]
+
+    def score_words(self, query: str) -> list[dict[str, float]]:
+        """Of each document the share of its score that each word of the query has; words that it lacks are left out."""
+        scores = [dict[str, float]() for _ in self._counts]
+        for word, uses in Counter(_WORD.findall(query)).items():
+            holders = self._holders.get(word, ())
+            weight = uses * math.log(1 + (len(scores) - len(holders) + 0.5) / (len(holders) + 0.5))
+            for place in holders:
+                count = self._counts[place][word]
+                scores[place][word] = weight * count * (K1 + 1) / (count + self._norms[place])
+        return scores

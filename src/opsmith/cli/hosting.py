@@ -47,6 +47,10 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     url: StoreUrl = None,
     target: TargetName = None,
     option: TargetOptions = None,
+    manual: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="A manual of the language, to look up; may be given several times."),
+    ] = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP, instead of one client on stdin and stdout.")
     ] = False,
@@ -82,7 +86,7 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
         store = stack.enter_context(make_store(out or Path(), url)) if out or url else None
         pool = stack.enter_context(make_pool(workers, trust_tasks, candidate_seconds, trial_seconds))
         share = max(1, pool.workers - 1)  # one is left for others
-        service = Service(places, pool, store, partial(_make_measurer, pool), share)
+        service = Service(places, pool, store, partial(_make_measurer, pool), share, manual or ())
         if http:
             from opsmith.mcp.over_http import serve_http
 

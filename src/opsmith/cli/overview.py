@@ -11,6 +11,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "tasks": ("inspecting", "List the bundled tasks, or show one."),
         "models": ("inspecting", "List the models and their keys' state."),
         "prompt": ("writing", "Print what a model would be sent."),
+        "manual": ("writing", "Try what of a language's manual a prompt would quote."),
         "run": ("running", "Improve on tasks, round by round."),
         "plan": ("planning", "Show how a task can be split."),
         "init": ("starting", "Make a project of your own that works."),

@@ -54,6 +54,13 @@ SETTINGS: Mapping[str, Any] = {
         str, ASKED, "TARGET|RUN|DIR", "Show a program for the same problem in another language, from there."
     ),
     "example": _option(bool, ASKED, None, "Show the language's own example; default yes.", "--example/--no-example"),
+    "manual": _option(
+        list[str], ASKED, "FILE", "The language's manual (.md, .txt, .html, .pdf); may be given several times."
+    ),
+    "manual_tokens": _option(int, ASKED, "N", "Tokens of a prompt for it; default 3000, or the language file's."),
+    "manual_sections": _option(
+        str, ASKED, "likeliest|random|all|none", "What prompts quote of it; default likeliest, the others are controls."
+    ),
     "profiles": _option(list[str], ASKED, "NAME", "What the analyst is shown: auto, none, or profilers."),
     "profile_command": _option(str, ASKED, "COMMAND", "Your own profiler: its text and PNG files are shown."),
     "memory": _option(int, ASKED, "N", "Changes to other tasks' programs that a prompt shows; default 2."),

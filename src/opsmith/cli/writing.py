@@ -33,18 +33,22 @@ from opsmith.errors import UsageError
 from opsmith.terminal import write_document
 
 if TYPE_CHECKING:
+    from opsmith.agents.manual import Manual, Quotation
     from opsmith.records import Task
+    from opsmith.targets import Target
 
+MOST_WORDS = 8  # of a quotation's reasons, the rarest ones
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="An id or a YAML file.")]
 
 
 def add_to(app: CommandApp) -> None:
     app.add("prompt", print_prompt, has_tables=False)
+    app.add("manual", print_manual, has_tables=False)
     app.add("codegen", write_test_script, has_tables=False)
     app.add("cost", print_cost)
 
 
-@offer_settings("translate example")
+@offer_settings("translate example manual manual_tokens manual_sections")
 def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     stated: dict[str, Any],
     task: TaskName,
@@ -60,7 +64,7 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a model would be sent."""
+    """Print what a model would be sent, and of a manual which passages for which words."""
     from opsmith.agents.prompt import PromptStyle, compose_prompt
     from opsmith.learn.references import is_run, require_references
     from opsmith.learn.select import stratify_experiences
@@ -68,7 +72,7 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     from opsmith.suites import load_task
     from opsmith.targets import get_target
 
-    translate, example = stated.get("translate"), stated.get("example", True)
+    translate = stated.get("translate")
     task_read = load_task(task, target, read_target_options(option))
     experiences, references = [], {}
     with open_store(out, url) if from_run is not None or is_run(translate) else nullcontext() as store:
@@ -78,7 +82,7 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     demonstrations = [
         experience for stratum in stratify_experiences(experiences, 1) for experience in stratum
     ]  # hardest first
-    style = PromptStyle("bare" if bare else "structural", has_example=example)
+    style = PromptStyle("bare" if bare else "structural", has_example=stated.get("example", True))
     composed = compose_prompt(
         task_read,
         demonstrations,
@@ -87,19 +91,75 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
         0,
         style=style,
         reference=references.get(task_read.id),
+        manual=_read_manual(get_target(task_read.target), stated),
     )
     if as_json:
         messages = [{"role": message.role, "content": message.content} for message in composed.messages]
         shown = [experience.task.id for experience in composed.demonstrations_used]
-        print(
-            json.dumps({"messages": messages, "input_tokens": composed.input_tokens, "demonstrations": shown}, indent=1)
-        )
+        quoted = {"manual": list(map(_describe_quotation, composed.quotations))} if composed.quotations else {}
+        counted = {"input_tokens": composed.input_tokens, "demonstrations": shown, **quoted}
+        print(json.dumps({"messages": messages, **counted}, indent=1))
         return
     for message in composed.messages:
         write_document(f"--- {message.role} ---\n{message.content}\n")
     print(
         f"about {composed.input_tokens:,} tokens, {len(composed.demonstrations_used)} demonstrations", file=sys.stderr
     )
+    for quotation in composed.quotations:
+        print(f"of the manual: {_describe_reasons(quotation)}", file=sys.stderr)
+
+
+@offer_settings("manual manual_tokens")
+def print_manual(
+    stated: dict[str, Any],
+    target: Annotated[str, typer.Argument(metavar="LANGUAGE", help="A language, or a language file with a manual.")],
+    query: Annotated[
+        str, typer.Argument(metavar="[QUERY]", help="Words, a task's text or an error message; none: all titles.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Try what of a language's manual a prompt would quote."""
+    from opsmith.targets import get_target
+
+    manual = _read_manual(get_target(target), stated)
+    if manual is None:
+        raise UsageError(f"manual: {target} has none; try: --manual FILE, or `files` under [manual] in a language file")
+    quotations = manual.passages.quotations
+    if query.strip():
+        quotations = sorted(manual.choose_passages(query), key=lambda quotation: -quotation.score)
+        quotations = [quotation for quotation in quotations if quotation.score]
+    if as_json:
+        print(json.dumps([_describe_quotation(quotation) for quotation in quotations], indent=1))
+        return
+    for quotation in quotations:
+        reasons, text = _describe_reasons(quotation), f"{quotation.text}\n\n"
+        write_document(f"--- {reasons} ---\n{text}" if query.strip() else f"{quotation.title}\n")
+    tokens = sum(quotation.size for quotation in quotations) // 4
+    print(f"{len(quotations)} of {len(manual.passages.quotations)} passages, about {tokens:,} tokens", file=sys.stderr)
+
+
+def _read_manual(target: Target, stated: Mapping[str, Any]) -> Manual | None:
+    """As options say, or the language's own. Raises UsageError and TaskError."""
+    from opsmith.agents.manual import find_manual
+    from opsmith.config import resolve_settings
+
+    names = ("manual", "manual_tokens", "manual_sections")
+    showing = resolve_settings(None, {name: stated[name] for name in names if name in stated}).teamwork.showing
+    return find_manual(target, showing.manual, showing.manual_tokens, showing.manual_sections)
+
+
+def _describe_quotation(quotation: Quotation) -> dict[str, Any]:
+    return {
+        "title": quotation.title,
+        "score": round(quotation.score, 3),
+        "words": quotation.words,
+        "text": quotation.text,
+    }
+
+
+def _describe_reasons(quotation: Quotation) -> str:
+    words = " ".join(quotation.words[:MOST_WORDS])
+    return f"{quotation.score:6.2f}  {quotation.title}  ({words})"
 
 
 def write_test_script(

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
 
-from opsmith.agents.prompt import Prompt, compose_prompt
+from opsmith.agents.manual import find_manual
+from opsmith.agents.prompt import compose_prompt
 from opsmith.forecast.prices import bill_requests
 from opsmith.forecast.steps import bill_steps
 from opsmith.learn.compose import choose_style
@@ -193,7 +194,9 @@ def _bill_team(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Roun
 
 def _bill_rounds(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
     """What the rounds ask of the model and its guardian."""
-    prompts = [_compose_first(task, settings) for task in tasks]
+    target, showing, style = get_target(tasks[0].target), settings.teamwork.showing, choose_style(settings)
+    manual = find_manual(target, showing.manual, showing.manual_tokens, showing.manual_sections, settings.seed)
+    prompts = [compose_prompt(task, (), get_target(task.target), None, 0, style=style, manual=manual) for task in tasks]
     prompt = sum(composed.input_tokens for composed in prompts) // len(prompts)
     prompt += settings.method.max_tokens if settings.teamwork.showing.translate else 0  # as long as a reply
     demonstration_tokens = (
@@ -203,7 +206,9 @@ def _bill_rounds(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Ro
     for planned_round in rounds:
         prompt_tokens = prompt + planned_round.demonstrations * demonstration_tokens
         cells = planned_round.tasks * len(settings.method.temperatures)
-        for number, tokens in enumerate(_list_requests(settings, tasks[0], prompt_tokens)):
+        for number, tokens in enumerate(
+            _list_requests(settings, tasks[0], prompt_tokens, manual.tokens // 2 if manual else 0)
+        ):
             for size, count in _split_samples(settings.method.samples, 1 if number else settings.provider.completions):
                 total += bill_requests(settings, cells * count, tokens, size * settings.method.max_tokens)
     return total
@@ -221,21 +226,17 @@ def _split_samples(samples: int, completions: int) -> Iterator[tuple[int, int]]:
         yield samples % completions, 1
 
 
-def _list_requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
-    """The input tokens of each request that one sample may make; the first is the proposer's."""
+def _list_requests(settings: Settings, task: Task, prompt: int, quoted: int) -> Iterator[int]:
+    """The input tokens of each request that one sample may make; the first is the proposer's. `quoted`: those of a
+    manual that go back with findings."""
     guardian = get_target(task.target).base_prompt(GUARDIAN) if settings.method.guardian == "llm" else None
     tooling, reply = settings.teamwork.tooling, settings.method.max_tokens + MESSAGE_TOKENS
     calls = 0 if tooling.tools == "none" else tooling.tool_calls
     spoken = calls * (reply + RESULT_TOKENS + MESSAGE_TOKENS)  # of a whole conversation with tools
     for turn in range(settings.method.repair + 1):
-        start = prompt + turn * 2 * reply + (spoken if turn else 0)
+        start = prompt + turn * (2 * reply + quoted) + (spoken if turn else 0)
         yield start
         if not turn:
             yield from (start + call * spoken // calls for call in range(1, calls + 1))
         if guardian is not None and settings.method.agents == "agent":
             yield estimate_tokens(guardian) + settings.method.max_tokens + 2 * MESSAGE_TOKENS
-
-
-def _compose_first(task: Task, settings: Settings) -> Prompt:
-    """The first round's."""
-    return compose_prompt(task, (), get_target(task.target), None, 0, style=choose_style(settings))

@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opsmith.agents.joining import request_join
+from opsmith.agents.manual import Manual
 from opsmith.agents.prompt import Prompt, compose_prompt, read_prompt
+from opsmith.agents.repair import write_findings
 from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
 from opsmith.learn.budget import Budget
@@ -39,6 +41,7 @@ from opsmith.results.counting import success_rate
 from opsmith.store import Row
 from opsmith.store.overruling import overruled_rows
 from opsmith.store.queries import Answer, Tally
+from opsmith.store.refused import list_refused_programs
 from opsmith.store.rows import (
     FUNCTIONAL,
     JOIN,
@@ -51,8 +54,10 @@ from opsmith.store.rows import (
     round_row,
 )
 from opsmith.store.spending import measure_estimates
+from opsmith.store.verdicts import verdict_of
 
 MOST_FACTOR = 4.0  # tokens that a server counts for one of ours: beyond it, it counts something else
+MOST_FINDINGS = 3  # refusals of a task that its next prompt looks up in a manual
 NAMED = 3  # tasks whose prompts are said to lack demonstrations; the store has all
 NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why a run ends
 
@@ -172,7 +177,7 @@ class FunctionalPhase:
         planned = len(keys) + self.policy.count_samples(plan)
         info = RoundInfo(state.number, step.cycle, step.level, demonstrations, attempted, planned)
         fit = self._read_fit(state.number)
-        prompts = {task.id: self._compose_prompt(task, step, fit) for task in sampled}
+        prompts = {task.id: self._compose_prompt(task, step, fit, state.number) for task in sampled}
         self._tell_left_out(prompts, fit)
         if fit is not None:
             left_out = {name: tuple(each.task.id for each in prompt.left_out) for name, prompt in prompts.items()}
@@ -243,9 +248,10 @@ class FunctionalPhase:
         settings = self.session.settings
         # each turn brings errors, or what a tool says, and one more reply
         turns = 2 * settings.method.repair + count_tool_turns(settings.teamwork.tooling)
-        return settings.method.max_tokens * (1 + turns)
+        quoted = 0 if self.session.manual is None else self.session.manual.tokens // 2
+        return settings.method.max_tokens * (1 + turns) + settings.method.repair * quoted
 
-    def _compose_prompt(self, task: Task, step: Selection, fit: PromptFit | None) -> Prompt:
+    def _compose_prompt(self, task: Task, step: Selection, fit: PromptFit | None, number: int) -> Prompt:
         session = self.session
         settings, window, reserve = session.settings, session.models.context_window, self._count_reserve()
         if fit is not None:
@@ -259,11 +265,23 @@ class FunctionalPhase:
             ranked=step.nearest is not None,
             style=choose_style(settings),
             reference=session.references.get(task.id),
+            manual=self._add_findings(task, number),
         )
         if session.references and task.id not in session.references and task.id in self.tasks:
             where = settings.teamwork.showing.translate
             session.warn_once(f"task {task.id}: {where} has no program for its problem, so that its prompt shows none")
         return prompt
+
+    def _add_findings(self, task: Task, number: int) -> Manual | None:
+        """The run's manual, for a prompt after a round whose programs for the task were refused."""
+        manual, store = self.session.manual, self.session.store
+        if manual is None or not number:
+            return manual
+        counts = Counter[str]()
+        for row in list_refused_programs(store, self.session.run, number - 1, task.id):
+            counts[row.body] += row.samples
+        bodies = sorted(counts, key=lambda body: (-counts[body], body))[:MOST_FINDINGS]
+        return replace(manual, findings="\n".join(write_findings(verdict_of(store, body)) for body in bodies))
 
     def _compose_join(self, node: PlannedTask, experiences: Sequence[Experience]) -> Prompt:
         """What asks for one program from those of a task's children."""

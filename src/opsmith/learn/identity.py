@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from opsmith.agents.manual import hash_manual
+from opsmith.agents.manual import Manual
 from opsmith.agents.outline import request_outline
 from opsmith.agents.prompt import ReferenceProgram, write_system_prompt
 from opsmith.learn.budget import Budget
@@ -45,7 +45,7 @@ _KEPT_GROUPS = {(), ("provider",), ("method",), ("spending",), ("place",)}  # st
 _OF_FEW = {"target_options", "name", "context_window", "price_in", "price_out"}  # ... but for these
 _OF_OPTIMISATION = {("optimisation",), ("generation",)}
 ORDER = "models by price"  # in `RunInfo.versions`: prices may change while a run is under way
-_NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
+_NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from", "manual"}  # by digests, experiences, the budget
 
 
 def run_info(
@@ -56,10 +56,11 @@ def run_info(
     target: Target,
     settings: Settings,
     references: Mapping[str, ReferenceProgram] | None = None,
+    manual: Manual | None = None,
 ) -> RunInfo:
     """The run that this command stands for.
 
-    `experiences`: where it starts; `budget`: if limited; `references`: by task, what prompts show of another language.
+    `experiences`: where it starts; `budget`: if limited; `references`, `manual`: what prompts show beside the task.
     """
     defaults = Settings().as_flat("json")
     deciding = {
@@ -91,10 +92,9 @@ def run_info(
     }
     if models.by_role:
         deciders["models of roles"] = {role: model.name for role, model in models.by_role.items()}
-    material = read_material(settings.generation).digest if settings.optimisation.optimise else ""
-    if material:
+    if material := read_material(settings.generation).digest if settings.optimisation.optimise else "":
         deciders["material"] = material
-    deciders |= {"manual": manual} if (manual := hash_manual(target)) else {}
+    deciders |= {} if manual is None else {"manual": manual.digest}
     if references:
         deciders["references"] = sorted(
             [task, program.target, content_hash(program.source)] for task, program in references.items()

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from opsmith.agents.manual import find_manual
 from opsmith.by_name import import_by_name
 from opsmith.judging.judge import Judge, Secretive
 from opsmith.learn.attend import GRACE_S, Attendant
@@ -137,7 +138,9 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     start, budget = given_experiences(settings.method.from_run, store, experiences), budget_of(settings, store)
     require_planning(settings.teamwork.planning.plan, target, models, judge)
     references = require_references(settings.teamwork.showing.translate, tasks, store)
-    info = run_info(tasks, start, budget, models, target, settings, references)
+    showing = settings.teamwork.showing
+    manual = find_manual(target, showing.manual, showing.manual_tokens, showing.manual_sections, settings.seed)
+    info = run_info(tasks, start, budget, models, target, settings, references, manual)
     if settings.place.name is not None:
         name_run(store, info.id, settings.place.name)
     resumed = store.read_info(info.id) is not None
@@ -164,7 +167,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         session = RunSession(
             info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
         )
-        session.references = references
+        session.references, session.manual = references, manual
         with time_session(store, session):
             await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()), briefs)
     return _report_end(store, info.id, emit)

@@ -155,7 +155,7 @@ class _Sampling:
                 break
             is_rewritten = turn_of(last.agent)[1]
             rewritten, explain = last.source if is_rewritten else None, partial(explain_message, task)
-            messages = repair.request_repair(messages, text, last.verdict, rewritten, explain)
+            messages = repair.request_repair(messages, text, last.verdict, rewritten, explain, self.session.manual)
             reply = await self.asking.request_reply(key, in_turn(REPAIR, turn), self.conversing.ask_again(messages))
             text = reply.texts[0]
             answer = read_reply(self.session.target, task, text, form=self.form).blame_limit(describe_cut(reply), text)
@@ -232,7 +232,14 @@ class _Sampling:
         """What the tools of a sample of that task work on."""
         session = self.session
         return ToolContext(
-            session.target, task, _TryingJudge(self), session.store, session.run, session.measurer, self.style
+            session.target,
+            task,
+            _TryingJudge(self),
+            session.store,
+            session.run,
+            session.measurer,
+            self.style,
+            session.manual,
         )
 
 

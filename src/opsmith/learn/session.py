@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from opsmith.agents.manual import Manual
 from opsmith.agents.prompt import ReferenceProgram
 from opsmith.errors import OpsmithError, ProviderError
 from opsmith.judging.judge import Judge
@@ -44,6 +45,7 @@ class RunSession:
     halt: str = ""  # why no further request may start
     left_out: dict[str, str] = field(default_factory=dict)  # by proposer, of several, why it is asked no more
     references: Mapping[str, ReferenceProgram] = field(default_factory=dict)  # by task, what proposers are shown
+    manual: Manual | None = None  # of the language: what prompts quote
     error: OpsmithError | None = None  # what the session ends with once the requests in flight are done
     warned: set[str] = field(default_factory=set)
     running: asyncio.Event = field(default_factory=asyncio.Event)  # cleared while the run is paused

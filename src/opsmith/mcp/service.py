@@ -12,13 +12,14 @@ import json
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, create_model
 
+from opsmith.agents.manual import find_manual
 from opsmith.agents.prompt import compose_prompt, write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError, VerifierError
 from opsmith.judging.judge import Judge
@@ -118,7 +119,7 @@ _OWN: Mapping[str, tuple[type[ToolArguments], str]] = {
 
 class Service:
     """One for all clients. `store` None: nothing is kept, and there are no experiences. `share`: the workers that one
-    client's calls may have at once, where there may be several."""
+    client's calls may have at once, where there may be several. `manual`: files of the usual language's."""
 
     def __init__(
         self,
@@ -127,9 +128,12 @@ class Service:
         store: Store | None = None,
         make_measurer: Callable[[], Measurer] | None = None,
         share: int = 1,
+        manual: Sequence[str] = (),
     ) -> None:
         self._places = places
         self._judge = judge
+        language = places.choose_language("")
+        self._manuals = {language: find_manual(get_target(language), manual)} if manual else {}
         self._store = store
         self._make_measurer = None if make_measurer is None else cache(make_measurer)  # slow to import
         self._at_work = Counter[str]()  # calls by client
@@ -198,7 +202,9 @@ class Service:
         if name in _OWN:
             asked_task = _read(name, TaskArguments, arguments)
             task = self._places.read_task(asked_task.task, asked_task.target)
-            return ToolResult(bound_text(task.prompt_text if name == "show_task" else _write_prompt(task), MOST_LISTED))
+            return ToolResult(
+                bound_text(task.prompt_text if name == "show_task" else self._write_prompt(task), MOST_LISTED)
+            )
         if name not in _SERVED:
             known_names = ", ".join((*_OWN, *_SERVED))
             raise UsageError(f"tool {name[:LONGEST_NAME]!r}: there is none; known: {known_names}")
@@ -227,7 +233,11 @@ class Service:
             )  # it parses files, which CPython 3.11 cannot do in two threads at once: here, not in theirs
         else:
             task = Task("", self._places.choose_language(arguments.target), "")
-        return ToolContext(get_target(task.target), task, self._judge)
+        return ToolContext(get_target(task.target), task, self._judge, manual=self._manuals.get(task.target))
+
+    def _write_prompt(self, task: Task) -> str:
+        prompt = compose_prompt(task, (), get_target(task.target), None, 0, manual=self._manuals.get(task.target))
+        return "\n\n".join(f"--- {message.role} ---\n{message.content}" for message in prompt.messages)
 
     async def _submit_program(self, arguments: SubmissionArguments, client: str) -> ToolResult:
         if self._store is None:
@@ -281,11 +291,6 @@ def _join_schemas(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[st
     properties = {**outer["properties"], **inner["properties"]}
     required = [*outer.get("required", ()), *inner.get("required", ())]
     return {**inner, "properties": properties, "required": required}
-
-
-def _write_prompt(task: Task) -> str:
-    prompt = compose_prompt(task, (), get_target(task.target), None, 0)
-    return "\n\n".join(f"--- {message.role} ---\n{message.content}" for message in prompt.messages)
 
 
 def _write_experiences(store: Store, name: str) -> str:

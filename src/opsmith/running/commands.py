@@ -26,6 +26,7 @@ import signal
 import stat
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -51,6 +52,9 @@ _log = logging.getLogger("opsmith.commands")
 _STACK = 64 << 20  # bytes
 _WATCH_S = 0.02  # between two looks at the memory of a process that is watched
 _GROUP_WATCH_S = 0.1  # between two looks at what a group has met
+
+
+SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/urandom")  # what programs load
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,14 @@ class _Ending:
     report: Mapping[str, object]
     code: int
     cpu_seconds: float
+
+
+def find_python() -> tuple[str, list[Path]]:
+    """The program of this Python, without the packages of an environment, and what it must be able to read."""
+    program = Path(sys.executable).resolve()
+    places = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+    libraries = (Path(name).resolve() for name in (*places, sysconfig.get_config_var("LIBDIR") or "/lib"))
+    return str(program), [*map(Path, SYSTEM), program, *libraries]
 
 
 def run_commands(order: CommandOrder, limits: CommandLimits) -> CommandResult | CommandFailure:

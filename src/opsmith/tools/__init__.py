@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from opsmith.agents.manual import Manual
 from opsmith.judging.judge import Judge
 from opsmith.records import Task
 from opsmith.targets import Target
@@ -52,6 +53,7 @@ class ToolContext:
     run: str | None = None
     measurer: Measurer | None = None
     style: str = "structural"  # of the programs that are shown: `agents.prompt.get_form`
+    manual: Manual | None = None  # of the language; None: its own
 
 
 class Tool(Protocol[ArgumentsT]):

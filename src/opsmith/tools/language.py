@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from opsmith.agents.manual import Manual, find_manual
 from opsmith.agents.similarity import score_documents
 from opsmith.targets import Target
-from opsmith.targets.protocols import PROPOSER, Documented, HasManual
+from opsmith.targets.protocols import PROPOSER, Documented
 from opsmith.tools import ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import ToolArguments
 from opsmith.tools.sections import cut_sections
@@ -38,7 +39,7 @@ class LanguageTool:
     arguments = TopicArguments
 
     async def run(self, context: ToolContext, arguments: TopicArguments) -> ToolResult:
-        sections = list_sections(context.target)
+        sections = list_sections(context.target, context.manual)
         topics = bound_text("\n".join(f"- {name}" for name in sections), MOST_TOPICS)
         if not arguments.topic.strip():
             return ToolResult(f"Topics:\n{topics}")
@@ -49,13 +50,15 @@ class LanguageTool:
         return ToolResult("\n\n".join(f"## {name}\n{sections[name]}" for name in names))
 
 
-def list_sections(target: Target) -> dict[str, str]:
-    """All that is written on a language, by topic: its base prompt cut into sections, and what the target adds."""
+def list_sections(target: Target, manual: Manual | None = None) -> dict[str, str]:
+    """All that is written on a language, by topic: its base prompt cut into sections, and what the target and its
+    manual add. `manual`: None: the language's own."""
     sections = cut_sections(target.base_prompt(PROPOSER) or "")
     if isinstance(target, Documented):
         sections |= {f"{name} (rule)": text for name, text in target.describe_constructs().items()}
-    if isinstance(target, HasManual):
-        sections |= {f"{title} (manual)": text for title, text in target.read_manual().items()}
+    manual = manual or find_manual(target)
+    if manual is not None and manual.choice != "none":
+        sections |= {f"{quotation.title} (manual)": quotation.text for quotation in manual.passages.quotations}
     return sections
 
 

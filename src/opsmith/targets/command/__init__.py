@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opsmith.errors import UsageError
+from opsmith.manuals import read_manual
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.commands import CommandFailure, CommandResult, run_commands
 from opsmith.targets.command.arrays import RunArrays, name_arrays, read_arrays
@@ -26,7 +27,6 @@ from opsmith.targets.command.diagnostics import (
 )
 from opsmith.targets.command.improvement import describe_platform, write_improvement
 from opsmith.targets.command.language import Language, read_language
-from opsmith.targets.command.manual import read_manual
 from opsmith.targets.command.orders import MissingProgramError, hash_tools, order_compile, order_run
 from opsmith.targets.command.variation import VariedPrograms, read_programs
 from opsmith.targets.native.adaptation import NativeTasks

@@ -137,7 +137,7 @@ class LibraryTable(_Table):
 class ManualTable(_Table):
     """What is quoted to models for a task, by likeness to it."""
 
-    files: Annotated[list[str], Field(min_length=1, max_length=8)]  # .md and .txt, beside this file
+    files: Annotated[list[str], Field(min_length=1, max_length=8)]  # .md, .txt, .html and .pdf, beside this file
     tokens: Annotated[int, Field(ge=100, le=100_000)] = 3000  # of one prompt, at most
 
 

@@ -10,18 +10,16 @@ import hashlib
 import os
 import shutil
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from opsmith.running.commands import CommandLimits, CommandOrder
+from opsmith.running.commands import SYSTEM, CommandLimits, CommandOrder, find_python
 from opsmith.targets.command.arrays import RunArrays, list_words, name_files, write_arrays
 from opsmith.targets.command.language import Language
 from opsmith.targets.command.words import Command, CommandPlaces, Lists, fill_text, write_words
 
-_SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/urandom")
 _MIB = 1 << 20
 MOST_TOOLS = 1000  # files of a folder that are looked into
 _LONGEST_MARK = 1 << 8  # bytes of a script's first line, as the kernel reads them
@@ -73,7 +71,7 @@ def _make_order(
         commands,
         [name for name in outputs if name != "-"],
         {"LC_ALL": "C", "PATH": os.defpath, **environment},
-        [*map(Path, _SYSTEM), *language.readable, *_list_program_paths(commands)],
+        [*map(Path, SYSTEM), *language.readable, *_list_program_paths(commands)],
         stdin,
         has_processes=has_processes,
         executes_folder=True,
@@ -100,20 +98,15 @@ def _list_program_paths(commands: Sequence[Sequence[str]]) -> Iterator[Path]:
         if not command[0].startswith("./"):
             yield Path(command[0])
             yield Path(command[0]).resolve()
-        if command[0] == _find_python():
-            places = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-            yield from (Path(name).resolve() for name in (*places, sysconfig.get_config_var("LIBDIR") or "/lib"))
-
-
-def _find_python() -> str:
-    return str(Path(sys.executable).resolve())
+        python, readable = find_python()
+        yield from readable if command[0] == python else ()
 
 
 # -- programs
 
 
 def _find_places(language: Language) -> CommandPlaces:
-    return CommandPlaces(str(language.folder), _find_python(), language.tables.source)
+    return CommandPlaces(str(language.folder), find_python()[0], language.tables.source)
 
 
 def _write_command(language: Language, command: Command, lists: Lists) -> list[str]:
@@ -150,7 +143,7 @@ def _refuse_script(language: Language, path: Path) -> None:
         return
     words = head[2:].split()
     interpreters = [shutil.which(word) for word in (words[:2] if words[:1] == ["/usr/bin/env"] else words[:1])]
-    roots = [root.resolve() for root in (*map(Path, _SYSTEM), *language.readable)]
+    roots = [root.resolve() for root in (*map(Path, SYSTEM), *language.readable)]
     places = (place for place in interpreters if place)
     lacking = [place for place in places if not any(Path(place).resolve().is_relative_to(root) for root in roots)]
     if lacking:
@@ -180,7 +173,7 @@ def hash_tools(language: Language) -> str:
     named = [language.folder / text for text in (*find_programs(language), *arguments) if "/" in text]
     digest = hashlib.sha256()
     for path in sorted({*named, *_list_own_files(language)}):
-        if str(path) == _find_python():
+        if str(path) == find_python()[0]:
             digest.update(sys.version.encode())
         elif path.is_file():
             status = path.stat()

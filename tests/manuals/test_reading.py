@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from opsmith.agents.manual import hash_manual
+from opsmith.agents.manual import find_manual
 from opsmith.agents.prompt import compose_prompt, read_prompt
 from opsmith.errors import TaskError
+from opsmith.manuals import read_manual
 from opsmith.models.tokens import estimate_tokens
 from opsmith.scaffold.project import COMMAND, write_project
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
-from opsmith.targets.command.manual import read_manual
 from opsmith.tools.language import find_topics, list_sections
 
 CODE = "```\n# no heading\n\nloop:\n    jmp loop\n```"
@@ -57,7 +57,7 @@ def test_prompts_quote_it_as_data_and_a_run_without_one_is_what_it_was(tmp_path:
         target = get_target(str(file))
         task = load_tasks([str(tmp_path / name / "problems" / "row_sum.yaml")], str(file))[0]
         prompts.append(compose_prompt(task, (), target, None, 0))
-        digests.append((hash_manual(target), target.verifier))
+        digests.append((manual.digest if (manual := find_manual(target)) else "", target.verifier))
     without, shown = (prompt.messages[1].content for prompt in prompts)
     assert shown.startswith(without)
     quoted = yaml.safe_load(shown)["manual"]
@@ -76,10 +76,11 @@ def test_prompts_quote_it_as_data_and_a_run_without_one_is_what_it_was(tmp_path:
     ("name", "content", "words"),
     [
         ("absent.md", None, "absent.md: does not exist"),
-        ("scan.pdf", b"%PDF-1.7", "expected .md or .txt"),
+        ("chip.doc", b"words", "expected one of .md, .txt, .html, .htm, .pdf"),
+        ("broken.pdf", b"%PDF-1.7", "cannot be read as a manual"),
         ("latin.txt", "ü".encode("latin-1"), "cannot be read"),
         ("binary.txt", b"a\0b", "NUL character"),
-        ("huge.md", b"a" * (2**20 + 1), "expected at most"),
+        ("huge.md", b"a" * (2**23 + 1), "expected at most"),
     ],
 )
 def test_what_is_no_manual_is_refused_by_name(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
