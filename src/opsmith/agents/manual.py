@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from opsmith.agents.similarity import WordIndex
-from opsmith.manuals import is_whole, read_manual
+from opsmith.by_name import import_by_name
 from opsmith.models.tokens import CHARS_PER_TOKEN
 from opsmith.records import content_hash
 from opsmith.targets import Target
@@ -28,6 +28,8 @@ TOKENS = 3000  # of a prompt, where nobody says how many
 BEGINNING = " (its beginning)"  # after the title of a passage that is quoted in part
 _AROUND, _INDENTATION = len(MEANING) + 50, 4  # characters of a prompt beside the quotations: in all, and a line
 _SHORTEST = 200  # characters of a passage's beginning that are worth to be quoted
+_READER = "opsmith.manuals:read_manual"  # whose confined processes few runs need
+_WHOLE = re.compile(r"\s*(?:\||```|~~~)")  # begins a table or code
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")  # `row_sum` is two words; `ldv.u` is one, and its parts
 _ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:(?<!s)s|ies|ied|y|ing|ed|es|e|um|a)$")  # reverse, reversed; sum, sums
 _OPERATOR = re.compile(r"(?<=[\w)\]]) ([-+*/@]) (?=[\w(])")  # of a reference
@@ -196,7 +198,7 @@ def find_manual(
     """The manual of those files, or else the language's own; None: there is none. `tokens`: None: as the language says.
     Raises TaskError for a file that is no manual."""
     own = target.read_manual() if isinstance(target, HasManual) and not files else {}
-    texts = read_manual([Path(file) for file in files]) if files else own
+    texts = import_by_name(_READER, "--manual")([Path(file) for file in files]) if files else own
     stated = target.manual_tokens if isinstance(target, HasManual) else 0
     return Manual(Passages(texts), tokens or stated or TOKENS, choice, seed) if texts else None
 
@@ -224,7 +226,7 @@ def _fill_room(quotations: Sequence[Quotation], room: int) -> list[Quotation]:
 
 def _cut_beginning(quotation: Quotation, room: int) -> Quotation:
     """Its prose before the first table or code, cut between words to that size."""
-    blocks = takewhile(lambda block: not is_whole(block), quotation.text.split("\n\n"))
+    blocks = takewhile(lambda block: not _WHOLE.match(block), quotation.text.split("\n\n"))
     beginning = replace(quotation, title=quotation.title + BEGINNING, text="\n\n".join(blocks)[:room])
     while beginning.text and beginning.size > room:
         beginning = replace(beginning, text=" ".join(beginning.text[: room - beginning.size].split(" ")[:-1]))

@@ -147,7 +147,7 @@ def _cut_blocks(text: str) -> Iterator[str]:
 def _cut_prose(block: str) -> Iterator[str]:
     """Pieces of at most so many characters as a passage has, at ends of sentences; tables and code stay whole."""
     start = 0
-    while len(block) - start > PASSAGE and (start or not is_whole(block)):
+    while len(block) - start > PASSAGE and (start or not _is_whole(block)):
         window = block[start : start + PASSAGE]
         ends = [match.end() for match in re.finditer(r"(?<=[.!?;:])\s|\n", window)]
         at = start + (ends[-1] if ends else window.rfind(" ") + 1 or PASSAGE)
@@ -156,6 +156,6 @@ def _cut_prose(block: str) -> Iterator[str]:
     yield block[start:]
 
 
-def is_whole(block: str) -> bool:
+def _is_whole(block: str) -> bool:
     """Whether it is a table or code, which is quoted whole or not at all."""
     return block.lstrip()[:3] in {"```", "~~~"} or all(line.lstrip().startswith("|") for line in block.splitlines())
