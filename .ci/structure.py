@@ -100,7 +100,7 @@ def main(arguments: list[str]) -> int:
         print(f"{'NO' if number > most else 'ok':3}{name:48}{number:>11,.6g}   at most {most:,}, goal {goal:,}")
         if number > most or "--all" in arguments:
             few = None if "--all" in arguments else 12
-            print(*(f"     {row}" for row in offenders[name][:few]), sep="\n")
+            print(*(f"     {name}: {row}" for row in offenders[name][:few]), sep="\n")
     return 1 if failed else 0
 
 
