@@ -66,7 +66,7 @@ def describe_difference(result: Tensor, limit: Limit) -> str | None:
         expectation = f"shape {tuple(limit.expected.shape)} and {limit.dtype}"
         return f"given shape {tuple(result.shape)} and {result.dtype}; expected {expectation}"
     gap = (result.double() - limit.expected.double()).abs()
-    equal = result == limit.expected
+    equal = widen_floats(result) == widen_floats(limit.expected)
     right = equal if limit.allowed is None else equal | (gap <= limit.allowed)
     right = right if limit.undecided is None else right | limit.undecided
     if right.all():

@@ -53,10 +53,14 @@ def find_layout_failures(operator: NativeOperator, function: Function) -> list[s
     ]
 
 
-def make_arguments(operator: NativeOperator) -> tuple[Any, ...]:
-    """Those of one call of `operator.operation`."""
+def check_operation(operator: NativeOperator) -> None:
+    """What torch checks of an operator; that of its schema multiplies inputs, which torch cannot in floats of one
+    byte."""
     inputs, named = make_call(operator)
-    return (*inputs, *named.values())
+    has_bytes = any(tensor.is_floating_point() and tensor.element_size() == 1 for tensor in inputs)
+    checks = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+    operation, arguments = operator.operation, (*inputs, *named.values())
+    torch.library.opcheck(operation, arguments, test_utils=checks if has_bytes else ("test_schema", *checks))
 
 
 def make_call(operator: NativeOperator) -> tuple[list[Tensor], dict[str, Any]]:
