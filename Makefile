@@ -7,7 +7,7 @@ SITE := 'import site; print(site.getsitepackages()[0])'
 .PHONY: run test languages browser chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-EXTRAS := providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,docs,dev
+EXTRAS := providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,study,docs,dev
 NEEDS := pyproject.toml constraints.txt
 
 # The package alone, which is all that `make run` needs; with every extra already there it is there too.

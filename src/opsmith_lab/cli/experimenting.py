@@ -31,6 +31,7 @@ from opsmith.cli.run_options import offer_settings
 if TYPE_CHECKING:
     from opsmith.store import Store
     from opsmith_lab.evaluation.experiment import Experiment
+    from opsmith_lab.evaluation.files import ConductedExperiment
     from opsmith_lab.evaluation.plan import ExperimentOptions
 
 
@@ -58,6 +59,8 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     out: Out = Path("runs"),
     url: StoreUrl = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
+    arms: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of study1: who searches; with commas.")] = None,
+    sets: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of study1: sets of problems; with commas.")] = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw the figures of --results again; nothing runs.")
     ] = False,
@@ -67,13 +70,14 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment of the paper.
+    """Run an experiment of the paper, or a study of what models do.
 
     The same command goes on where an earlier one was stopped; a run that is there already is not made again.
     """
     from opsmith.errors import UsageError
     from opsmith_lab.evaluation.catalogue import find_experiments
     from opsmith_lab.evaluation.plan import ExperimentOptions
+    from opsmith_lab.study import STUDIES
 
     if name is None:
         return _list_experiments(as_json)
@@ -88,19 +92,25 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
         stated.get("base_url"),
         {field: stated[field] for field in _WHERE if field in stated},
     )
-    experiments = find_experiments(name)
+    chosen = [tuple(filter(None, (names or "").split(","))) for names in (arms, sets)]
+    if any(chosen) and name not in STUDIES:
+        raise UsageError(f"--arms, --sets: given with {name!r}; expected a study: {', '.join(STUDIES)}")
     if redraw:
-        return _redraw_figures(experiments, results, as_json)
+        return _redraw_figures(
+            [name] if name in STUDIES else [e.name for e in find_experiments(name)], results, as_json
+        )
+    if name in STUDIES:
+        raise typer.Exit(_run_study(name, options, chosen, (out, results), max_cost, dry_run, as_json))
+    experiments = find_experiments(name)
     if dry_run:
         return _print_forecast(experiments, options, partial(open_store, out, url), as_json)
     raise typer.Exit(_run_experiments(experiments, options, partial(make_store, out, url), results, max_cost, as_json))
 
 
-def _redraw_figures(experiments: tuple[Experiment, ...], results: Path, as_json: bool) -> None:
+def _redraw_figures(names: list[str], results: Path, as_json: bool) -> None:
     """Of several experiments those that have a result there; one that was named must have it."""
     from opsmith_lab.evaluation.files import redraw_results
 
-    names = [experiment.name for experiment in experiments]
     present = [name for name in names if (results / f"{name}.json").is_file()] or names[:1]
     paths = {name: [str(path) for path in redraw_results(results, name)] for name in present}
     print(json.dumps(paths, indent=1) if as_json else "\n".join(path for own in paths.values() for path in own))
@@ -110,6 +120,7 @@ def _list_experiments(as_json: bool) -> None:
     from opsmith.report.tables import make_table, open_console
     from opsmith_lab.evaluation.catalogue import ALL, list_experiments
     from opsmith_lab.evaluation.reading import read_experiment
+    from opsmith_lab.study import STUDIES
 
     experiments = [(read_experiment(file), file) for file in list_experiments().values()]
     if as_json:
@@ -124,6 +135,8 @@ def _list_experiments(as_json: bool) -> None:
         )
         return
     rows = make_table("experiment", "what it shows", "arms")
+    for name, title in STUDIES.items():
+        rows.add_row(name, title, "known minds" if name == "instruments" else "optimisers, chat models")
     for experiment, _ in experiments:
         rows.add_row(experiment.name, experiment.title, ", ".join(arm.name for arm in experiment.arms))
     collections = sorted({experiment.collection for experiment, _ in experiments} - {""})
@@ -154,6 +167,36 @@ def _print_forecast(
     open_console().print(expected, *assumed, sep="\n")
 
 
+def _run_study(
+    name: str,
+    options: ExperimentOptions,
+    chosen: list[tuple[str, ...]],
+    places: tuple[Path, Path],
+    max_cost: float | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    from opsmith.forecast.table import tabulate_forecasts
+    from opsmith.records import to_json
+    from opsmith.report.tables import open_console
+    from opsmith_lab.study.studies import CONDUCT, StudyOrder, forecast_study1
+
+    order = StudyOrder(options, chosen[0], chosen[1], places[0] / "studies")
+    if not dry_run:
+        conducted = CONDUCT[name](order, places[1], max_cost, partial(print, file=sys.stderr))
+        return _print_conducted([conducted], as_json)
+    forecasts = forecast_study1(order) if name == "study1" else ()
+    if as_json:
+        print(json.dumps({"experiments": {name: to_json(forecasts)}}, indent=1))
+    elif not forecasts:
+        print(f"{name}: no model is asked")
+    else:
+        open_console().print(tabulate_forecasts(name, forecasts))
+        print("Expected: one request a proposal, each reply an array alone; tokens are characters / 4.")
+        print("At most: every reply is refused once, and as long as max_tokens allows.")
+    return 0
+
+
 def _run_experiments(
     experiments: tuple[Experiment, ...],
     options: ExperimentOptions,
@@ -164,7 +207,7 @@ def _run_experiments(
 ) -> int:
     from opsmith.report.live import watch_run
     from opsmith.report.tables import open_console
-    from opsmith_lab.evaluation.conduct import ConductedExperiment, conduct_experiment
+    from opsmith_lab.evaluation.conduct import conduct_experiment
 
     conducted: list[ConductedExperiment] = []
     with place() as store, watch_run(open_console(stderr=True)) as on_event:
@@ -173,6 +216,13 @@ def _run_experiments(
             conducted.append(conduct_experiment(experiment, options, store, results, money, on_event))
             if conducted[-1].stopped:
                 break
+    return _print_conducted(conducted, as_json)
+
+
+def _print_conducted(conducted: list[ConductedExperiment], as_json: bool) -> int:
+    """What came of experiments; the exit code."""
+    from opsmith.report.tables import open_console
+
     for result in conducted:
         print(json.dumps(result.data)) if as_json else open_console().print(*result.lines, sep="\n", soft_wrap=True)
     if conducted[-1].stopped:

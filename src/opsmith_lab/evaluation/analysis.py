@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,28 @@ class Analysis:
     figures: Mapping[str, Chart] = field(default_factory=dict)  # by what is added to the file's name
     notes: Sequence[str] = ()  # what a reader must know of how it was computed
     intervals: str = ""  # what values and brackets are, where they are not those of `page.INTERVALS`
+
+
+@dataclass(frozen=True)
+class ExperimentReport:
+    """What the files of an experiment say beside its analysis, whatever it ran."""
+
+    name: str
+    title: str
+    shows: str
+    size: str  # `26 tasks, 12,864 judged samples; seeds 0, 1, 2`
+    models: Sequence[str]
+    seeds: Sequence[int]
+    tasks: Sequence[str]
+    samples: int
+    mark: str = ""  # what is said of results that are no language model's
+    not_language_models: Collection[str] = ()  # of `models`
+    stopped: str = ""  # why it is not complete
+    notes: Sequence[str] = ()
+    settings: Sequence[str] = ()
+    runs: Sequence[Mapping[str, Any]] = ()
+    tables: Sequence[DataTable] = ()  # of runs, for people
+    paper: Sequence[DataTable] = ()
 
 
 def select_estimates(rows: Iterable[Row], measure: str, of: str = ALL) -> list[tuple[Row, MeanEstimate]]:

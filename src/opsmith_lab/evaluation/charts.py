@@ -14,7 +14,7 @@ from opsmith.models.roles import shorten_model
 from opsmith.report.figure_style import COLUMNS, PAGE
 from opsmith.report.figures import bar_chart, interval_chart, line_chart
 from opsmith.report.rendering import Spec, annotate_figure
-from opsmith_lab.evaluation.analysis import Chart, Namer, Row
+from opsmith_lab.evaluation.analysis import Chart, ExperimentReport, Namer, Row
 from opsmith_lab.evaluation.experiment import SEARCH, TUNER
 from opsmith_lab.evaluation.study import Study
 
@@ -86,11 +86,6 @@ def _list_marks(study: Study, row: Row) -> Iterator[dict[str, Any]]:
             yield {"y": paper.values[row.of], "series": f"paper: {shorten_model(paper.model) or paper.place}"}
 
 
-def is_language_model(study: Study, series: str) -> bool:
-    """Whether every run of the series asked a language model."""
-    return all(run.result.is_language_model for run in study.observed if run.series == series)
-
-
 def describe_mark(study: Study) -> str:
     """The words that stand wherever results are no language model's; "" where every result is one's."""
     models = {run.result.model for run in study.observed if not run.result.is_language_model}
@@ -101,18 +96,11 @@ def describe_mark(study: Study) -> str:
     return ("in part: " if any(run.result.is_language_model for run in study.observed) else "") + words
 
 
-def describe_size(study: Study) -> str:
-    """`26 tasks, 12,864 judged samples; seeds 0, 1, 2`."""
-    seeds = sorted({run.seed for run in study.observed})
-    words = f"{'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
-    return f"{len(study.tasks)} tasks, {study.judged:,} judged samples; {words}"
-
-
-def mark_chart(study: Study, chart: Chart) -> Chart:
+def mark_chart(report: ExperimentReport, chart: Chart) -> Chart:
     """The chart with what made it, how much it shows, and what its whiskers are."""
-    size = f"n = {describe_size(study)}"
+    size = f"n = {report.size}"
     if any(point.get("low") is not None for point in chart.points):
         size += f"; whiskers: 95 %, {', '.join(chart.lines)}"
     if chart.options.get("paper"):
         size += "; hollow: the paper's, of its 26 tasks"
-    return replace(chart, lines=tuple(filter(None, (describe_mark(study), size))))
+    return replace(chart, lines=tuple(filter(None, (report.mark, size))))

@@ -6,7 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,10 @@ from opsmith.errors import UsageError
 from opsmith.records import to_json
 from opsmith.report.rendering import render_png, render_svg
 from opsmith.report.rows import escape_formula
-from opsmith_lab.evaluation.analysis import Analysis, Chart, Row
-from opsmith_lab.evaluation.charts import describe_mark, draw_chart, is_language_model, mark_chart, read_chart
+from opsmith_lab.evaluation.analysis import Analysis, Chart, ExperimentReport, Row
+from opsmith_lab.evaluation.charts import draw_chart, mark_chart, read_chart
+from opsmith_lab.evaluation.index import write_index
 from opsmith_lab.evaluation.page import ResultsOrigin, write_page
-from opsmith_lab.evaluation.study import ALL, Study
 
 COLUMNS = (
     "experiment", "model", "is_language_model", "arm", "measure", "of", "value", "low", "high", "seeds", "tasks",
@@ -25,24 +28,49 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def write_results(folder: Path, study: Study, analysis: Analysis, provenance: ResultsOrigin) -> tuple[Path, ...]:
+@dataclass(frozen=True)
+class ConductedExperiment:
+    """What is told of an experiment that was run."""
+
+    name: str
+    stopped: str  # "": it is complete
+    cost: float  # USD of its runs, as far as known
+    lines: tuple[str, ...]
+    data: dict[str, Any]
+
+
+def publish_results(
+    folder: Path, report: ExperimentReport, analysis: Analysis, command: str, cost: float
+) -> ConductedExperiment:
+    """Write what came of an experiment, and the index of the folder anew."""
+    provenance = ResultsOrigin(command, date.today().isoformat(), metadata.version("opsmith"))
+    written = write_results(folder, report, analysis, provenance)
+    write_index(folder)
+    mark = [f"  {report.mark}"] if report.mark else []
+    lines = (f"{report.name}: {analysis.headline}", *mark, f"  {', '.join(map(str, written))}")
+    return ConductedExperiment(report.name, report.stopped, cost, lines, as_json(report, analysis, provenance))
+
+
+def write_results(
+    folder: Path, report: ExperimentReport, analysis: Analysis, provenance: ResultsOrigin
+) -> tuple[Path, ...]:
     """Write all files; returns their paths."""
-    name = study.experiment.name
+    name = report.name
     folder.mkdir(parents=True, exist_ok=True)
-    charts = make_charts(study, analysis)
+    charts = make_charts(report, analysis)
     texts = {
-        f"{name}.md": write_page(study, analysis, provenance, [f"{name}{suffix}.svg" for suffix in charts]) + "\n",
-        f"{name}.json": json.dumps(as_json(study, analysis, provenance), indent=1) + "\n",
-        f"{name}.csv": as_csv(study, analysis),
+        f"{name}.md": write_page(report, analysis, provenance, [f"{name}{suffix}.svg" for suffix in charts]) + "\n",
+        f"{name}.json": json.dumps(as_json(report, analysis, provenance), indent=1) + "\n",
+        f"{name}.csv": as_csv(report, analysis),
     }
     for file, text in texts.items():
         (folder / file).write_text(text, encoding="utf-8")
     return (*draw_figures(folder, name, charts), *(folder / file for file in texts))
 
 
-def make_charts(study: Study, analysis: Analysis) -> dict[str, Chart]:
+def make_charts(report: ExperimentReport, analysis: Analysis) -> dict[str, Chart]:
     """The figures before they are drawn, by what is added to the experiment's name."""
-    return {suffix: mark_chart(study, chart) for suffix, chart in analysis.figures.items()}
+    return {suffix: mark_chart(report, chart) for suffix, chart in analysis.figures.items()}
 
 
 def redraw_results(folder: Path, name: str) -> tuple[Path, ...]:
@@ -66,46 +94,35 @@ def draw_figures(folder: Path, name: str, charts: Mapping[str, Chart]) -> tuple[
     return tuple(paths)
 
 
-def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict[str, Any]:
+def as_json(report: ExperimentReport, analysis: Analysis, provenance: ResultsOrigin) -> dict[str, Any]:
     """What `opsmith experiment --json` prints."""
-    seeds = sorted({run.seed for run in study.observed})
     return {
-        "experiment": study.experiment.name,
-        "title": study.experiment.title,
+        "experiment": report.name,
+        "title": report.title,
         "headline": analysis.headline,
-        "mark": describe_mark(study),
-        "complete": not study.stopped,
-        "stopped": study.stopped,
+        "mark": report.mark,
+        "complete": not report.stopped,
+        "stopped": report.stopped,
         "made": to_json(provenance),
-        "tasks": [task.id for task in study.tasks],
-        "models": list(study.series_names),
-        "seeds": seeds,
-        "samples": study.judged,
-        "rows": [_flatten_row(study, row) for row in analysis.rows],
-        "runs": [
-            {
-                "arm": o.arm.name,
-                "model": o.result.model,
-                "seed": o.seed,
-                "run": o.result.run,
-                "end": o.result.end,
-                "solved": [task for task, mark in o.mark_solved(study.tasks_by_group[ALL]).items() if mark],
-            }
-            for o in study.observed
-        ],
-        "notes": [*study.experiment.notes, *analysis.notes],
-        "figures": to_json(make_charts(study, analysis)),
+        "tasks": list(report.tasks),
+        "models": list(report.models),
+        "seeds": list(report.seeds),
+        "samples": report.samples,
+        "rows": [_flatten_row(report, row) for row in analysis.rows],
+        "runs": list(report.runs),
+        "notes": [*report.notes, *analysis.notes],
+        "figures": to_json(make_charts(report, analysis)),
     }
 
 
-def as_csv(study: Study, analysis: Analysis) -> str:
+def as_csv(report: ExperimentReport, analysis: Analysis) -> str:
     """One line per estimate; a cell that a spreadsheet would take for a formula is quoted as text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for row in map(partial(_flatten_row, study), analysis.rows):
+    for row in map(partial(_flatten_row, report), analysis.rows):
         found, papers = row["found"] or {}, row["paper"]
-        names = (study.experiment.name, *(escape_formula(row[name]) for name in COLUMNS[1:6]))
+        names = (report.name, *(escape_formula(row[name]) for name in COLUMNS[1:6]))
         numbers = (found.get(name) for name in ("value", "low", "high"))
         seeds = " ".join(map(str, found.get("seeds", ())))
         stated = ("; ".join(str(paper[key]) for paper in papers) for key in ("value", "model", "place"))
@@ -113,7 +130,7 @@ def as_csv(study: Study, analysis: Analysis) -> str:
     return out.getvalue()
 
 
-def _flatten_row(study: Study, row: Row) -> dict[str, Any]:
+def _flatten_row(report: ExperimentReport, row: Row) -> dict[str, Any]:
     paper = [{"value": value, "model": statement.model, "place": statement.place} for value, statement in row.paper]
-    place = {"model": row.model, "is_language_model": is_language_model(study, row.model), "arm": row.arm}
+    place = {"model": row.model, "is_language_model": row.model not in report.not_language_models, "arm": row.arm}
     return {**place, "measure": row.measure, "of": row.of, "found": to_json(row.estimate), "paper": paper}

@@ -6,7 +6,6 @@ for each two of the trajectories that were made there; those of adaptation searc
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from opsmith_lab.study.adaptation import find_gains, rank_proposals
-from opsmith_lab.study.arms import HistoryArm, search_box
+from opsmith_lab.study.arms import HistoryArm, search_box, seed_search
 from opsmith_lab.study.measures import measure_trajectory
 from opsmith_lab.study.minds import MINDS
 from opsmith_lab.study.permutation import PermutationResult, permute_columns, permute_signs
@@ -64,11 +63,6 @@ class InstrumentProof:
     power: Mapping[str, Sequence[PowerPoint]]  # by what was to be found
     apart: Sequence[PairTest]  # of different minds
     equal: Sequence[PairTest]  # of the same mind with other seeds
-
-
-def seed_search(*parts: object) -> int:
-    """A seed of its own for each search, the same everywhere."""
-    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big")
 
 
 def make_pool(mind: str, boxes: Sequence[BlackBox], copies: int) -> Searches:

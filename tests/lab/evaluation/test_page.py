@@ -17,6 +17,7 @@ from opsmith_lab.evaluation.charts import draw_chart
 from opsmith_lab.evaluation.experiment import Arm, Experiment
 from opsmith_lab.evaluation.measure import divide_solved
 from opsmith_lab.evaluation.page import ResultsOrigin, write_page
+from opsmith_lab.evaluation.reporting import report_study
 from opsmith_lab.evaluation.study import ObservedRun, Study
 
 TASKS = tuple(Task(name, "tiny_target:TINY", "") for name in ("a_0", "a_1", "b_0"))
@@ -71,12 +72,12 @@ def study(language_model: bool = True, stopped: str = "") -> Study:
 
 def test_a_page_of_results(golden: Callable[[str, str], None]) -> None:
     made = study()
-    golden("experiment_page.md", write_page(made, ANALYSES["methods"](made), MADE, ("hand.svg",)))
+    golden("experiment_page.md", write_page(report_study(made), ANALYSES["methods"](made), MADE, ("hand.svg",)))
 
 
 def test_a_mark_and_an_unfinished_run_are_said_at_the_top() -> None:
     made = study(language_model=False, stopped="max cost")
-    head = write_page(made, ANALYSES["methods"](made), MADE, ()).split("## ", maxsplit=1)[0]
+    head = write_page(report_study(made), ANALYSES["methods"](made), MADE, ()).split("## ", maxsplit=1)[0]
     assert "**Embedded model: a program sampler, not a language model." in head
     assert "**Not complete: it stopped (max cost)." in head
 
@@ -84,7 +85,7 @@ def test_a_mark_and_an_unfinished_run_are_said_at_the_top() -> None:
 def test_what_the_guardian_did_is_counted_per_run() -> None:
     """Tasks of a target that cannot tell their class are in none, and that is said."""
     made = study()
-    text = write_page(made, ANALYSES["classes"](made), MADE, ())
+    text = write_page(report_study(made), ANALYSES["classes"](made), MADE, ())
     assert "| some-model | adaptive | repaired | 2.5 |\n| some-model | adaptive | corrupted | 1 |" in text
     assert "in no class (no program of their own, or the target cannot tell): a\\_0, a\\_1, b\\_0" in text
 
@@ -130,7 +131,7 @@ def test_a_ratio_is_paired_over_tasks_and_the_one_over_samples_stands_beside_it_
     assert divide_solved([counts[:4]], [counts[:4]])[0] == replace(
         paired, low=None, high=None, tasks=4, samples=64, seeds=(1.0,)
     )
-    page = write_page(study(), ANALYSES["methods"](study()), MADE, ())
+    page = write_page(report_study(study()), ANALYSES["methods"](study()), MADE, ())
     assert "| ratio to single | over samples |" in page
     assert "adaptive 1.33 (n = 3)" in page, "three tasks are too few to draw anew"
 

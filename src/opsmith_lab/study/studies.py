@@ -1,0 +1,194 @@
+"""The studies by name: from what a command line says to pages, and what they would ask and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opsmith.config import resolve_settings
+from opsmith.errors import UsageError
+from opsmith.forecast.forecast import Forecast
+from opsmith.forecast.prices import bill_requests
+from opsmith.models.table import get_model
+from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
+from opsmith.settings import Settings
+from opsmith_lab.evaluation.analysis import ExperimentReport
+from opsmith_lab.evaluation.files import ConductedExperiment, publish_results
+from opsmith_lab.evaluation.plan import ExperimentOptions
+from opsmith_lab.study import STUDIES
+from opsmith_lab.study.arms import BUDGET, ScriptedArm, Walk, seed_search
+from opsmith_lab.study.chat import SCRIPTS, answer_as_mind
+from opsmith_lab.study.instruments import analyse_proof
+from opsmith_lab.study.optimisers import OPTIMISERS
+from opsmith_lab.study.problems import SETS
+from opsmith_lab.study.proof import prove_instruments
+from opsmith_lab.study.searching import (
+    MAX_TOKENS,
+    OnProgress,
+    SearchPlan,
+    name_recording,
+    name_versions,
+    search_classically,
+    search_with_model,
+)
+from opsmith_lab.study.study1 import OPTIMISER, analyse_searches
+from opsmith_lab.study.synthetic import draw_surfaces, hash_surfaces
+from opsmith_lab.study.trajectory import BlackBox
+
+CLASSICAL = ("random", "quasi-random", "greedy", "cma", "tpe", "gp")
+LARGE, FEW = ("bbob-2d", "bbob-5d", "synthetic", "physical"), ("few",)
+SEEDS = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class StudyOrder:
+    """What the command line asks of a study."""
+
+    options: ExperimentOptions
+    arms: tuple[str, ...]
+    sets: tuple[str, ...]
+    folder: Path  # what is kept between two starts
+
+    def plan_searches(self) -> tuple[SearchPlan, SearchPlan]:
+        """Of the optimisers, and of the chat arms: these search the set `few` once, unless more is asked for."""
+        models, seeds = self.options.models, self.options.seeds
+        arms = self.arms or (*CLASSICAL, *(SCRIPTS if models else ()))
+        _check_names("--arms", arms, (*OPTIMISERS, *SCRIPTS))
+        sets = self.sets or (FEW if models else LARGE)
+        _check_names("--sets", sets, SETS)
+        asking = tuple(arm for arm in arms if arm in SCRIPTS)
+        if asking and not models:
+            raise UsageError(f"--arms: given {asking[0]}, which asks a chat model; expected --model too")
+        own = tuple(arm for arm in arms if arm in OPTIMISERS)
+        return SearchPlan(own, sets, seeds or SEEDS), SearchPlan(asking, sets, seeds or SEEDS[:1])
+
+    def settle_model(self, name: str) -> Settings:
+        """The settings that one of the models is made from."""
+        stated = {"model": name, "base_url": self.options.base_url, **self.options.where}
+        return resolve_settings(None, {key: value for key, value in stated.items() if value is not None})
+
+    def write_command(self, name: str) -> str:
+        """The command that makes these results again."""
+        words = [f"opsmith experiment {name}", *(f"--model {model}" for model in self.options.models)]
+        words += ["--base-url URL"] if self.options.base_url is not None else []
+        words += [f"--arms {','.join(self.arms)}"] if self.arms else []
+        words += [f"--sets {','.join(self.sets)}"] if self.sets else []
+        return " ".join([*words, *(f"--seed {seed}" for seed in self.options.seeds)])
+
+
+def conduct_study1(
+    order: StudyOrder, results: Path, max_cost: float | None, on_progress: OnProgress
+) -> ConductedExperiment:
+    """All searches that are not there yet, and the page of all that are."""
+    own, asking = order.plan_searches()
+    models = [get_model(order.settle_model(name)) for name in order.options.models]  # a wrong one is said first
+    searches, seconds, stopped = search_classically(own, order.folder, on_progress)
+    cost = 0.0
+    for model in models if asking.arms and not stopped else ():
+        file = name_recording(order.folder, model.name, order.options.base_url)
+        concurrency = order.settle_model(model.name).provider.concurrency
+        left = None if max_cost is None else max_cost - cost
+        chats, recording = search_with_model(asking, model, file, concurrency, left, on_progress)
+        searches += chats.done
+        cost += recording.usage.cost_usd or 0.0
+        stopped = stopped or chats.stopped
+    if not searches:
+        return ConductedExperiment("study1", stopped, cost, ("study1: no search was finished",), {})
+    versions = ", ".join(f"{package} {version}" for package, version in name_versions().items())
+    notes = (
+        "GP has two seeds at most: it takes as long as all others together",
+        f"synthetic functions: sha256 of their numbers {hash_surfaces(draw_surfaces())}",
+        f"made with {versions}",
+    )
+    analysis = analyse_searches(searches, seconds, notes)
+    problems = list(dict.fromkeys(each.box.name for each in searches))
+    seeds = sorted({each.seed for each in searches})
+    size = f"{len(problems)} problems, {len(searches):,} searches of {BUDGET} evaluations"
+    report = ExperimentReport(
+        "study1",
+        STUDIES["study1"],
+        "Proposals one after another, from the bounds and the values of earlier ones alone: how good they are, and "
+        "whether they change with what the values say.",
+        f"{size}; seeds {', '.join(map(str, seeds))}",
+        (OPTIMISER, *(model.name for model in models)),
+        seeds,
+        problems,
+        len(searches),
+        "" if models else "optimisers alone; no language model was asked",
+        (OPTIMISER, *(model.name for model in models if not model.is_language_model)),
+        stopped,
+    )
+    return publish_results(results, report, analysis, order.write_command("study1"), cost)
+
+
+def forecast_study1(order: StudyOrder) -> tuple[Forecast, ...]:
+    """What chat models would be asked; the prompts are those of a search whose replies are drawn at random."""
+    _, plan = order.plan_searches()
+    boxes = {box.domain.dimension: box for box in plan.boxes}
+    forecasts = []
+    for name in order.options.models:
+        settings = order.settle_model(name)
+        for arm in plan.arms:
+            of_one = {size: list(_try_search(arm, box)) for size, box in boxes.items()}
+            for seed in plan.seeds:
+                pairs = [pair for box in plan.boxes for pair in of_one[box.domain.dimension]]
+                requests, read = len(pairs), sum(tokens for tokens, _ in pairs)
+                written = sum(tokens for _, tokens in pairs)
+                expected, most = (
+                    replace(bill_requests(settings, 1, *tokens), requests=number)  # those of all, as if it were one
+                    for number, tokens in (
+                        (requests, (read, written)),
+                        (2 * requests, (2 * read + 30 * requests, 2 * requests * MAX_TOKENS)),
+                    )
+                )
+                forecasts.append(Forecast(arm, name, seed, expected, None, most, None, expected, ()))
+    return tuple(forecasts)
+
+
+def _try_search(arm: str, box: BlackBox) -> Iterator[tuple[int, int]]:
+    """Tokens of every prompt and reply of a search in which a reciter answers."""
+    mind = ScriptedArm(SCRIPTS[arm](box.domain, 0))
+    walk = Walk(box, mind)
+    while (enquiry := walk.go_on()) is not None:
+        reply = answer_as_mind("reciter", enquiry.user, seed_search(enquiry.user))
+        yield (
+            estimate_tokens(enquiry.system) + estimate_tokens(enquiry.user) + 2 * MESSAGE_TOKENS,
+            estimate_tokens(reply),
+        )
+        mind.hear_reply(reply)
+
+
+def conduct_instruments(
+    order: StudyOrder, results: Path, max_cost: float | None, on_progress: OnProgress
+) -> ConductedExperiment:
+    """The instruments on the known minds; nothing is asked and nothing kept."""
+    if order.arms or order.sets or order.options.models:
+        raise UsageError("instruments: given --arms, --sets or --model; expected none: minds and problems are fixed")
+    on_progress("six minds on 96 problems, and 2,000 repetitions of each null test: some minutes")
+    analysis = analyse_proof(prove_instruments())
+    report = ExperimentReport(
+        "instruments",
+        STUDIES["instruments"],
+        "Tests and measures are trusted where they find what was planted, and nothing else.",
+        "6 minds, 96 synthetic problems, 12 searches of each; seed 0",
+        ("minds",),
+        (0,),
+        (),
+        6 * 96 * 12,
+        "programs with planted behaviour; no language model was asked",
+        ("minds",),
+    )
+    return publish_results(results, report, analysis, order.write_command("instruments"), 0.0)
+
+
+def _check_names(option: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{option}: given {name!r}; expected some of {', '.join(known)}")
+
+
+CONDUCT: Mapping[str, Callable[[StudyOrder, Path, float | None, OnProgress], ConductedExperiment]] = {
+    "instruments": conduct_instruments,
+    "study1": conduct_study1,
+}

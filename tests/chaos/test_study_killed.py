@@ -1,0 +1,67 @@
+"""A chat model's searches under `kill -9`: every proposal and every evaluation once, and no stored reply asked again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+
+import pytest
+from lab.study.test_study1 import read_user, reply_as
+from models.servers import AnthropicServer, OpenAIServer
+
+CONCURRENCY, KILLS, SEARCHES, BUDGET = 3, 10, 4, 50
+SEARCH = f"""
+import json, sys
+from pathlib import Path
+from opsmith.models.table import get_model
+from opsmith.settings import Settings
+from opsmith_lab.study import problems, synthetic
+from opsmith_lab.study.searching import SearchPlan, search_with_model
+problems.SETS["tiny"] = lambda: synthetic.list_synthetic()[:{SEARCHES}]
+model = get_model(Settings(model=sys.argv[1], base_url=sys.argv[2]))
+plan = SearchPlan(("chat",), ("tiny",), (0,))
+found, _ = search_with_model(plan, model, Path(sys.argv[3]), {CONCURRENCY}, None, lambda text: None)
+points = {{each.box.name: each.trajectory.points.tolist() for each in found.done}}
+print(json.dumps(points, sort_keys=True))
+"""
+
+
+def search(server, name, file, kill_at=None):
+    """What a process prints that searches; it is killed once the server has had so many requests."""
+    answer, reached = reply_as("searcher-30"), threading.Event()
+
+    def count_and_answer(body):
+        if kill_at is not None and served.count >= kill_at:
+            reached.set()
+        return answer(body)
+
+    with server(count_and_answer) as served:
+        command = [sys.executable, "-c", SEARCH, f"{name}/any", served.url, str(file)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+            if kill_at is not None and reached.wait(120):
+                process.send_signal(signal.SIGKILL)
+            output = process.communicate(timeout=120)[0]
+        return output, [read_user(body) for body in served.requests]
+
+
+@pytest.mark.parametrize(("server", "name"), [(OpenAIServer, "openai"), (AnthropicServer, "anthropic")])
+def test_a_study_that_is_killed_goes_on_and_asks_nothing_twice(server, name, tmp_path):
+    undisturbed, all_asked = search(server, name, tmp_path / "whole.jsonl")
+    file, asked = tmp_path / "killed.jsonl", Counter()
+    for number in range(KILLS):
+        output, requests = search(server, name, file, kill_at=1 + number * 7 % 15)
+        assert output == ""
+        asked.update(requests)
+        after = [json.loads(line)["key"] for line in file.read_bytes().splitlines()[1:-1]]
+        assert len(after) == len(set(after)), "no reply is stored twice"
+    output, requests = search(server, name, file)
+    asked.update(requests)
+    assert output == undisturbed
+    assert set(asked) == set(all_asked)
+    assert sum(asked.values()) - len(all_asked) <= KILLS * CONCURRENCY, "what was under way, and nothing else"
+    keys = [json.loads(line)["key"] for line in file.read_bytes().splitlines()[1:]]
+    assert len(keys) == len(set(keys)) == SEARCHES * BUDGET
