@@ -40,7 +40,10 @@ def read_manual(paths: Sequence[Path]) -> Mapping[str, str]:
     passages: dict[str, str] = {}
     counts = Counter[str]()
     for path in paths:
-        for title, text in _cut_passages(path.stem, _read_file(path), path.suffix.lower() != ".md"):
+        cut = list(_cut_passages(path.stem, _read_file(path), path.suffix.lower() != ".md"))
+        if not cut:
+            raise TaskError(f"{path}: given no text but headings; expected a manual; try: another form of it")
+        for title, text in cut:
             counts[title] += 1
             unique = title if counts[title] == 1 else f"{title} ({counts[title]})"
             passages[unique if unique not in passages else f"{unique} ({len(passages)})"] = text

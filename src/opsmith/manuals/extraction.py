@@ -197,7 +197,7 @@ def _read_lines(page: Any) -> Iterator[_Line]:
         cells, end = [row[0].text], _find_end(row[0])
         for piece in row[1:]:
             if piece.x - end > 1.2 * piece.size and not piece.is_code:
-                cells.append(piece.text)
+                cells.append(piece.text.lstrip())
             else:
                 cells[-1] += (
                     piece.text if cells[-1].endswith(" ") or piece.x - end < 0.15 * piece.size else f" {piece.text}"

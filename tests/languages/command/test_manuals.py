@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from manuals.chips import CHIPS, PROBLEMS, Chip, list_needs, write_book, write_chip, write_program
+from manuals.chips import BUDGETS, CHIPS, Chip, list_needs, measure_recall, write_book, write_chip, write_program
 
 from languages.model_servers import SERVERS, write_reply
 from opsmith.results.bests import list_best
@@ -18,6 +18,7 @@ from opsmith.running import sandbox
 from opsmith.store import Store
 
 pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.missing())
+TRIED = ("row_total", "mirror", "gate", "softmax")  # of the problems: verdicts of all take minutes
 SETTINGS = "--samples 1 --temperature 1.0 --repair 1 --max-rounds 2 --agents single --selection none --no-report"
 
 
@@ -47,8 +48,9 @@ def run_reader(chip: Chip, model: str, folder: Path, sections: str, kill_after: 
 
     with SERVERS[model](answer_or_kill) as server:
         store = folder / f"{sections}-{kill_after}"
+        tasks = ",".join(f"problems/{name}.yaml" for name in TRIED)
         command = (
-            f"run --tasks problems --target chip.toml --model {model} --base-url {server.url} --out {store} {SETTINGS}"
+            f"run --tasks {tasks} --target chip.toml --model {model} --base-url {server.url} --out {store} {SETTINGS}"
         )
         manual = f"--manual ../{chip.name}{chip.suffix} --manual-tokens 3000 --manual-sections {sections}"
         words = [sys.executable, "-m", "opsmith", *command.split(), *manual.split()]
@@ -71,13 +73,13 @@ def test_a_reader_gains_by_the_sections_that_it_needs(chip: Chip, model: str, tm
     (tmp_path / f"{chip.name}{chip.suffix}").write_text(write_book(chip))
     solved, texts = run_reader(chip, model, tmp_path, "likeliest")
     planted = {
-        name for name in PROBLEMS if any(f"problem: {name}\n" in text and is_enough(chip, name, text) for text in texts)
+        name for name in TRIED if any(f"problem: {name}\n" in text and is_enough(chip, name, text) for text in texts)
     }
     assert solved == planted
-    assert len(solved) >= 11
+    assert solved == set(TRIED)
     assert run_reader(chip, model, tmp_path, "none")[0] == set()
-    assert len(run_reader(chip, model, tmp_path, "random")[0]) <= 3
-    resumed, asked = run_reader(chip, model, tmp_path, "likeliest", kill_after=7)
+    assert len(run_reader(chip, model, tmp_path, "random")[0]) <= 1
+    resumed, asked = run_reader(chip, model, tmp_path, "likeliest", kill_after=3)
     assert resumed == solved
     assert set(asked) == set(texts), "byte for byte"
 
@@ -86,3 +88,12 @@ def is_enough(chip: Chip, problem: str, text: str) -> bool:
     program = write_program(chip, problem, text)
     folds = {chip.names["sum"], chip.names["max"]} & set(list_needs(chip, problem))
     return "guess." not in program and (not folds or chip.names["settle"] in program)
+
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
+def test_most_of_what_problems_need_is_in_their_first_prompts(chip: Chip, tmp_path: Path) -> None:
+    """12 problems need 22 sections; by chance 0, 14 and 27 % of them are there (Kestrel), 0, 5 and 14 % (Morrow)."""
+    assert len(write_book(chip).split()) >= 25_000
+    (tmp_path / f"manual{chip.suffix}").write_text(write_book(chip))
+    recall = measure_recall(chip, tmp_path / f"manual{chip.suffix}", tmp_path / "chip")
+    assert all(recall[tokens] >= least for tokens, least in zip(BUDGETS, (0.7, 0.9, 1.0), strict=True)), recall
