@@ -28,10 +28,10 @@ def print_comparison(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     runs: Runs,
     shown: Annotated[
         str | None,
-        typer.Option("--show", metavar="solved|gain|cost|tokens|time", help="What the figure is of; default solved."),
+        typer.Option("--show", metavar="solved|gain|cost|tokens|time", help="What the figure shows; default solved."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="round|cost|tokens|time", help="And by what; default round.")
+        str | None, typer.Option("--by", metavar="round|cost|tokens|time", help="Over what it is shown; default round.")
     ] = None,
     group: Annotated[
         str | None, typer.Option("--group", metavar="SETTING|tag", help="Means over the runs that have it in common.")

@@ -178,7 +178,7 @@ def reverify_programs(
 ) -> None:
     """Judge a run's programs again, by the verifier of today.
 
-    The verdicts of then stay; the new ones are kept beside them, and a second call judges only what is missing.
+    The earlier verdicts stay; the new ones are kept beside them, and a second call judges only what is missing.
     Exit code 0: every kept solution passes; 1: one does not; 2: something could not be judged.
     """
     from opsmith.export.reverify import as_json as json_of

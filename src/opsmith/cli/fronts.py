@@ -40,7 +40,7 @@ def print_fronts(
         bool, typer.Option("--full", help="Measure times in the full grade, which may be published.")
     ] = False,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Draw the first two of several figures, a task a field.")
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw the first two objectives, with a field for each task.")
     ] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,

@@ -74,7 +74,7 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
 
     claude mcp add opsmith -- opsmith mcp --out runs
 
-    With --http it answers on this machine alone, for who has the printed token.
+    With --http it answers on this machine alone, for whoever has the printed token.
     """
     with needs_extra("mcp", ("mcp", "mcp_types", "starlette", "uvicorn")):
         import mcp.server  # noqa: F401

@@ -65,8 +65,8 @@ def live_on(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how t
 ) -> None:
     """Keep a library alive: update it, judge it again.
 
-    Exit code of update: 0, or 1 where something offered is not right or another problem. Of verify: 0: all is right and
-    as fast as the baseline; 1: something broke or became slower; 2: something could not be judged.
+    Exit code of update: 0, or 1 where something offered is not right, or another problem of that name. Of verify: 0:
+    all is right and as fast as the baseline; 1: something broke or became slower; 2: something could not be judged.
     """
     if action not in ACTIONS:
         raise UsageError(f"library: given {action!r}; expected one of {', '.join(ACTIONS)}")

@@ -12,7 +12,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "models": ("inspecting", "List the models and their keys' state."),
         "prompt": ("writing", "Print what a model would be sent."),
         "manual": ("writing", "Try what of a language's manual a prompt would quote."),
-        "run": ("running", "Improve on tasks, round by round."),
+        "run": ("running", "Write programs, round by round: ask, judge, ask again."),
         "plan": ("planning", "Show how a task can be split."),
         "init": ("starting", "Make a project of your own that works."),
         "new-task": ("starting", "Draft a task file from a PyTorch function."),
@@ -40,7 +40,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
     },
     "Speed up": {
         "optimise": ("optimising", "Make right programs better, round by round."),
-        "measure": ("timing", "Time a right program, or what a run solved, beside a partner."),
+        "measure": ("timing", "Time a right program, or what a run solved, beside another one."),
         "profile": ("profiling", "Say why a right program is as fast as it is."),
         "cost": ("writing", "Print a program's cost figures."),
         "pareto": ("fronts", "Show which right programs of runs no other one beats."),

@@ -59,7 +59,7 @@ def profile_program(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     """Say why a right program is as fast as it is.
 
     The program is judged first, and timed where a profiler needs its time. Exit code 0: it is profiled; 1: it is not
-    right, or a profiler failed; 2: none is made for its language, or what they need is missing.
+    right, or a profiler failed; 2: none fits its language, or what they need is missing.
     """
     from opsmith.profiling.choice import choose_profilers
     from opsmith.suites import load_tasks

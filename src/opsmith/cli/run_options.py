@@ -91,7 +91,7 @@ SETTINGS: Mapping[str, Any] = {
     "tools": _option(str, MODELS, "none|check|all", "What a model may call while it answers; default none."),
     "tool_calls": _option(int, MODELS, "N", "Calls of tools in a sample, at most; default 8."),
     "reasoning": _option(
-        str, MODELS, "low|medium|high", "How much a model that reasons is told to; default: it is told nothing."
+        str, MODELS, "low|medium|high", "How much a model is told to reason; default: it is told nothing."
     ),
     "think": _option(bool, MODELS, None, "Ask for a plan in the reply, before the program.", "--think"),
     "samples": _option(int, LEARNING, "N", "Samples of each task, in a round and at a temperature; default 64."),

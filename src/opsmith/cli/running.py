@@ -44,7 +44,10 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     no_report: NoReport = False,
     as_json: AsJson = False,
 ) -> None:
-    """Improve on tasks, round by round. The same command goes on where an earlier one was stopped."""
+    """Write programs, round by round: ask, judge, ask again.
+
+    The same command goes on where an earlier one was stopped.
+    """
     from opsmith.config import refuse_idle_options, resolve_settings
     from opsmith.suites import load_tasks
 

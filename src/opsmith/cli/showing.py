@@ -66,8 +66,6 @@ def _refuse_idle(is_task: bool, sample: str | None, with_prompt: bool, with_samp
     """Raises UsageError for an option that says nothing of what is shown."""
     if with_prompt and sample is None:
         raise UsageError("--prompt: expected a task or a sample; try: opsmith show RUN TASK --prompt")
-    if with_prompt and with_samples:
-        raise UsageError("--samples: given with --prompt; expected one of them")
     if with_samples and not is_task:
         raise UsageError("--samples: expected a task; try: opsmith show RUN TASK --samples")
 

@@ -59,6 +59,9 @@ def new_task(
     example: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .pt or .npz file with the arguments by name.")
     ] = None,
+    problem: Annotated[
+        bool, typer.Option("--problem", help="A problem file, for C, CUDA, WGSL and languages of your own.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="Write the draft there; default: stdout.")
     ] = None,
@@ -66,17 +69,19 @@ def new_task(
     """Draft a task file from a PyTorch function.
 
     The function's module is imported and the function is run, here and with your rights: give your own code only.
-    Inputs, outputs and the reference are filled in. The functions that the hardware offers are left to you.
+    Inputs, outputs and the reference are filled in. The functions that the hardware offers are left to you; a problem
+    file (--problem) needs none.
     """
     from opsmith.scaffold.draft import DraftRequest, draft_task, id_of_new_file
 
     task_id = id_of_new_file(output) if output is not None else ""
     with redirect_stdout(sys.stderr):  # what the user's module prints is no part of the draft
-        drafted = draft_task(DraftRequest(function, tuple(shape or ()), tuple(value or ()), example, task_id))
+        drafted = draft_task(DraftRequest(function, tuple(shape or ()), tuple(value or ()), example, task_id, problem))
     for note in drafted.notes:
         typer.echo(f"note: {note}", err=True)
     if output is None:
         write_document(drafted.text)
     else:
         output.write_text(drafted.text, encoding="utf-8")
-        typer.echo(f"{output}: drafted; add fns and impl, then: opsmith check {output}", err=True)
+        missing = "look at data and sizes" if problem else "add fns and impl"
+        typer.echo(f"{output}: drafted; {missing}, then: opsmith check {output}", err=True)

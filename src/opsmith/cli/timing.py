@@ -82,7 +82,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time a right program, or what a run solved, beside a partner.
+    """Time a right program, or what a run solved, beside another one.
 
     The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Torch is timed beside
     the task's own program, in a process without the program, and the ratios are multiplied. Figures of a run's programs

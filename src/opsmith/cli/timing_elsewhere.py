@@ -31,7 +31,7 @@ PackFolder = Annotated[
 ]
 MergedResults = Annotated[
     Path | None,
-    typer.Option(metavar="RESULTS", help="What the runner of --pack wrote; give the other options of then."),
+    typer.Option(metavar="RESULTS", help="What the runner of --pack wrote; with the options that --pack had."),
 ]
 
 

@@ -79,7 +79,9 @@ def _submit_file(
     except OptionError:
         raise
     except (TargetError, UsageError) as error:  # its code fails, or it is not there
-        finding = Diagnostic("TARGET", f"{path}: its target", str(error), "a target that can be asked")
+        if source.target is not None and isinstance(error, UsageError):
+            raise  # the command names it, not the file
+        finding = Diagnostic("TARGET", f"{path}: its language", str(error), "a language that is there and works")
         return None, _wrap_verdict(_leave_unread(Boundary.TARGET, finding)), ReadReply(None)
 
 

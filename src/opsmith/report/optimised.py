@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from opsmith.records import TIME, Suggestion, to_json
 from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
-from opsmith.report.tables import NOTHING, format_cost
-from opsmith.results.intervals import Estimate
+from opsmith.report.tables import NOTHING, count_noun, format_cost
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics, read_optimisation
 from opsmith.results.states import AttemptState
 from opsmith.store import Store
@@ -127,7 +126,7 @@ def describe_gain(run: OptimisedRun) -> Iterator[str]:
 
 def summarise_gain(run: OptimisedRun) -> str:
     """A few words for a list of runs."""
-    return NOTHING if run.gain is None else f"{run.gain.value:.3f} over {_count_tasks(run.gain)}"
+    return NOTHING if run.gain is None else f"{run.gain.value:.3f} over {count_noun(run.gain.tasks, 'task')}"
 
 
 def summarise_gains(store: Store) -> dict[str, str]:
@@ -175,9 +174,5 @@ def _describe_metrics(metrics: PartnerMetrics, quality: str) -> str:
     geometric, mean = metrics.geometric, metrics.mean
     if geometric is None or mean is None:
         return f"beside {metrics.partner}: no ratio that may be said"
-    means = f"geometric mean over {_count_tasks(geometric)}; plain mean {mean}"
+    means = f"geometric mean over {count_noun(geometric.tasks, 'task')}; plain mean {mean}"
     return f"{geometric} times as {quality} as {metrics.partner}, {means}"
-
-
-def _count_tasks(estimate: Estimate) -> str:
-    return f"{estimate.tasks} task{'' if estimate.tasks == 1 else 's'}"

@@ -117,7 +117,7 @@ def runs_table(
 
 
 def shorten_end(end: str) -> str:
-    """Why a run ended, as a cell of a table has it: an error's beginning.
+    """Why a run ended, or its note, as a cell of a table has it: the beginning.
 
     >>> shorten_end("max rounds"), len(shorten_end("ProviderError: " + "words " * 60))
     ('max rounds', 60)
@@ -130,8 +130,8 @@ def _name_remarks(remarks: Mapping[str, Remarks], runs: Set[str]) -> tuple[dict[
     """By run its tags, and the first line of its note; of those runs that have any."""
     own = {run: remark for run, remark in remarks.items() if run in runs}
     tags = {run: " ".join(remark.all_tags) for run, remark in own.items() if remark.all_tags}
-    lines = {run: printable(remark.text.splitlines()[0]) for run, remark in own.items() if remark.text}
-    return tags, {run: line if len(line) <= _NOTE else f"{line[: _NOTE - 2]} …" for run, line in lines.items()}
+    lines = {run: remark.text.splitlines()[0] for run, remark in own.items() if remark.text}
+    return tags, {run: shorten_end(printable(line)) for run, line in lines.items()}
 
 
 def figures_tables(figures: Mapping[str, Any], title: str) -> Iterator[Table]:

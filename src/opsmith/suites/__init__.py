@@ -282,7 +282,7 @@ def _resolve_one(name: str) -> Iterable[Path]:
     suite, _, task_id = name.rpartition("/")
     if task_id in bundled and suite in ("", bundled[task_id].parent.name):
         return [bundled[task_id]]
-    near = get_close_matches(name, [*bundled, *SUITES], n=5, cutoff=0.5)
+    near = get_close_matches(name, [*bundled, *SUITES], n=5)
     hint = f"near matches: {', '.join(near)}" if near else "`opsmith tasks` lists the ids"
     if path.is_file():
         _refuse_name(f"{name}: holds no task; expected a .yaml file; try, if it is a language's: --target {name}")

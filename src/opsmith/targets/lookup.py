@@ -56,8 +56,8 @@ def get_target(name: str, near: str = "") -> Target:
     outside = _entry_points()
     if name in outside:
         return _INSTALLED.setdefault(name, _import_target(name, outside[name].module, outside[name].attr or None, near))
-    names = ", ".join(sorted({*TARGETS, *outside}))
-    raise UsageError(f"target {name!r}: no such target; known: {names}")
+    names = ", ".join(sorted({*LANGUAGES, *outside}))
+    raise UsageError(f"target {name!r}: no such target; known: {names}, and a language's TOML file")
 
 
 _INSTALLED: dict[str, Target] = {}  # by entry point or file: a look at all installed packages takes milliseconds

@@ -53,7 +53,7 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
         str | None, typer.Argument(metavar="[NAME|FILE|all]", help="Without: list the experiments.")
     ] = None,
     model: Annotated[
-        list[str] | None, declare_option(MODELS, "M", "Instead of the file's; several may be given.")
+        list[str] | None, declare_option(MODELS, "M", "In place of the experiment's own; several may be given.")
     ] = None,
     seed: Annotated[list[int] | None, declare_option(LEARNING, "S", "May be given several times.")] = None,
     out: Out = Path("runs"),
