@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from opsmith.problems.dtypes import NAMES_BY_TORCH
 from opsmith.problems.precision import dtype_of
 from opsmith.running import sandbox
 from opsmith.running.compiler import Artefact
@@ -71,9 +72,7 @@ class Call:
     def bind(self, source: str) -> BoundPlan:
         plan = read_plan(source)
         assert isinstance(plan, LaunchPlan), plan
-        names = {torch.float32: "fp32", torch.float64: "fp64", torch.float16: "fp16", torch.bfloat16: "bf16"}
-        names |= {torch.int8: "int8", torch.int32: "int32", torch.int64: "int64", torch.bool: "bool"}
-        inputs = {name: names[tensor.dtype] for name, tensor in self.inputs.items()}
+        inputs = {name: NAMES_BY_TORCH[str(tensor.dtype)[len("torch.") :]] for name, tensor in self.inputs.items()}
         outputs = {name: dtype for name, (dtype, _) in self.outputs.items()}
         numbers = {name: WHOLE if isinstance(number, int) else FLOATING for name, number in self.numbers.items()}
         spaces = {space.name: space.dtype for space in plan.workspaces}

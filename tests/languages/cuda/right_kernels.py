@@ -201,4 +201,36 @@ HALF_KERNELS = [
     write_bfloat("bfloat_pairs", "if (t < 128) { __nv_bfloat162 p = reinterpret_cast<const __nv_bfloat162 *>(x)[t]; float2 f = __bfloat1622float2(p); reinterpret_cast<__nv_bfloat162 *>(y)[t] = __floats2bfloat162_rn(f.y, f.x); }", B[INDEX ^ 1]),
 ]  # fmt: skip
 
-RIGHT = [*FUNCTIONS, *WARPS, *BLOCKS, *ATOMICS, *HALF_KERNELS]
+CODES = torch.arange(256, dtype=torch.uint8)
+
+
+def write_fp8(name: str, type_: str, dtype: torch.dtype, most: float) -> list[Right]:
+    """Every code read; numbers between them, beyond the largest, infinite and none written; the same in fours."""
+    values = CODES.view(dtype).float()
+    finite = values[values.isfinite()].unique()
+    ties = torch.cat([(finite[1:] + finite[:-1]) / 2, torch.tensor([most * 1.02, -1e30, torch.inf])])
+    near = torch.nextafter(ties, torch.full_like(ties, torch.inf))
+    x = torch.cat([ties, near, finite])[:640]
+    written = x.clamp(-most, most).to(dtype).view(torch.uint8)
+    codes, numbers = CODES.view(dtype), Call({"x": x}, {"y": (name, (len(x),))}, {"N": len(x)})
+    plan = "// launch k grid=({}) block=(64) args=(x, y, N)\n#include <cuda_fp8.h>\n__global__ void k(const {} *x, {} *y, int N) {{\n  int t = blockIdx.x * 64 + threadIdx.x;\n  if (t < N) {};\n}}"
+    half, float_ = (
+        Call({"x": codes}, {"y": ("fp16", (256,))}, {"N": 256}),
+        Call({"x": codes}, {"y": ("fp32", (256,))}, {"N": 256}),
+    )
+    fours = f"__nv_fp8x4_{name[4:]}"
+    return [
+        Right(f"{name}_read", plan.format(4, type_, "float", "y[t] = float(x[t])"), values, float_),
+        Right(f"{name}_in_half", plan.format(4, type_, "__half", "y[t] = static_cast<__half>(x[t])"), values.half(), half),
+        Right(f"{name}_written", plan.format(10, "float", type_, f"y[t] = {type_}(x[t])"), written.view(dtype), numbers),
+        Right(f"{name}_in_fours", plan.format(1, fours, "float4", "y[t] = float4(x[t])").replace("t < N", "t < 64"), values, float_),
+        Right(f"{name}_by_function", plan.format(10, "float", "unsigned char", f"y[t] = __nv_cvt_float_to_fp8(x[t], __NV_SATFINITE, __NV_{name[4:].upper()})"), written.view(dtype), numbers),
+    ]  # fmt: skip
+
+
+FP8_KERNELS = [
+    *write_fp8("fp8_e4m3", "__nv_fp8_e4m3", torch.float8_e4m3fn, 448.0),
+    *write_fp8("fp8_e5m2", "__nv_fp8_e5m2", torch.float8_e5m2, 57344.0),
+]
+
+RIGHT = [*FP8_KERNELS, *FUNCTIONS, *WARPS, *BLOCKS, *ATOMICS, *HALF_KERNELS]

@@ -7,6 +7,7 @@ import torch
 
 from languages.cuda.emulated_kernels import needs_emulator, run_kernels, share_folder
 from languages.cuda.right_kernels import RIGHT, Right
+from opsmith.problems.precision import widen_floats
 
 pytestmark = needs_emulator
 Answers = dict[str, list[list[torch.Tensor]] | str]
@@ -24,4 +25,6 @@ def test_a_right_kernel_computes_what_torch_does(answers: Answers, kernel: Right
     outputs = answers[kernel.name]
     assert not isinstance(outputs, str), outputs
     for row in outputs:
-        torch.testing.assert_close(row[0], kernel.expected, rtol=kernel.tolerance, atol=kernel.tolerance)
+        actual, expected = (widen_floats(tensor) for tensor in (row[0], kernel.expected))
+        assert row[0].dtype is kernel.expected.dtype
+        torch.testing.assert_close(actual, expected, rtol=kernel.tolerance, atol=kernel.tolerance, equal_nan=True)
