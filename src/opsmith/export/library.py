@@ -25,7 +25,7 @@ from opsmith.export.forms import advise_forms
 from opsmith.export.front_files import FRONTS, NEAREST, describe_front, write_front_file
 from opsmith.export.manifest import build_manifest, name_problem_file, with_files
 from opsmith.export.pages import render_page
-from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
+from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of, translate_operators
 from opsmith.judging.pool import Pool
 from opsmith.records import Task
 from opsmith.store import Store
@@ -70,7 +70,7 @@ def export_library(
     if not isinstance(target, Packaged):
         what = f"run {info.id}: there is no library of programs of the target {target.name}"
         raise UsageError(f"{what}; try: {advise_forms(target)}")
-    solved = operators_of(store, info.id, pool, choices)
+    solved = translate_operators(pool, operators_of(store, info.id, pool, choices))
     refused = not_passed(solved)
     operators = [operator for operator in solved if operator not in refused]
     if not operators:
@@ -86,9 +86,13 @@ def export_library(
 
 
 def write_library(
-    name: str, info: RunInfo, operators: Sequence[SolvedOperator], objective: str
+    name: str, info: RunInfo, operators: Sequence[SolvedOperator], objective: str, pool: Pool
 ) -> Mapping[str, str | bytes]:
-    """The files of a library of these operators, which may come of several runs. info: of the first one's."""
+    """The files of a library of these operators, which may come of several runs. info: of the first one's. Raises
+    UsageError for one that cannot be packaged."""
+    operators = translate_operators(pool, operators)
+    for operator in not_passed(operators):
+        raise UsageError(f"library {name}: {operator.name}: {operator.verdict.message}")
     target = get_target(operators[0].task.target)
     if not isinstance(target, Packaged):
         raise UsageError(f"library {name}: there is no library of programs of the target {target.name}")

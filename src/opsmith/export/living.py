@@ -183,7 +183,7 @@ def update_library(
             run = library.manifest["run"]
             own_run = (run["model"], run["is_language_model"], run["target"], run["seed"], run["settings"])
             info = RunInfo(run["id"], "", *own_run, run["versions"])
-            written = write_library(library.name, info, operators, objective)
+            written = write_library(library.name, info, operators, objective, tools.pool)
             folders.write_folder(folder, partial(_fill_folder, written, library, figures))
         return result
 

@@ -6,7 +6,7 @@ import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,14 +14,27 @@ from opsmith.errors import UsageError
 from opsmith.export.choice import ProgramChoice
 from opsmith.judging.judge import IMPORT
 from opsmith.judging.pool import Pool
-from opsmith.records import Candidate, Level, Outcome, Task, Usage, Verdict, content_hash
+from opsmith.judging.verifier import leave_unjudged
+from opsmith.records import (
+    Boundary,
+    Candidate,
+    Diagnostic,
+    Level,
+    Outcome,
+    Task,
+    Usage,
+    Verdict,
+    content_hash,
+)
 from opsmith.report.fronts import word_best, word_figure, write_value
 from opsmith.results.bests import list_best
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
 from opsmith.store.queries import KeptExperience, SampleDetail
 from opsmith.store.rows import RunInfo
+from opsmith.targets import get_target
 from opsmith.targets.programs import SizedProgram, Solved
+from opsmith.targets.protocols import Translated
 
 LONGEST = 60  # characters of a function's name
 NO_GAIN = "no gain shown"
@@ -60,6 +73,7 @@ class SolvedOperator:
     lack: str = ""  # why it is what optimisation rounds began with; "": they made it, or there were none
     figures: tuple[Mapping[str, Any], ...] = ()  # further ones of its record in a manifest
     secret: str = field(default="", repr=False)  # of its proof: what that one's hidden sizes are drawn from
+    translation: Mapping[str, Any] = field(default_factory=dict, repr=False)  # see `Solved`
 
     @property
     def as_solved(self) -> Solved:
@@ -71,6 +85,7 @@ class SolvedOperator:
             self.verdict.build,
             tuple(self._list_sized()),
             self.secret,
+            self.translation,
         )
 
     def _list_sized(self) -> Iterator[SizedProgram]:
@@ -118,6 +133,23 @@ def operators_of(
         )
         for name, solution, future in zip(names, solutions, waiting, strict=True)
     ]
+
+
+def translate_operators(pool: Pool, operators: Sequence[SolvedOperator]) -> list[SolvedOperator]:
+    """The same with what their packages need, where their language is written anew in these; one for which there is no
+    such text is unjudged, and its message says why."""
+    return [_translate_operator(pool, operator) for operator in operators]
+
+
+def _translate_operator(pool: Pool, operator: SolvedOperator) -> SolvedOperator:
+    if not operator.verdict.passed or not isinstance(get_target(operator.task.target), Translated):
+        return operator
+    try:
+        return replace(operator, translation=pool.plan_translation(operator.task, operator.source, operator.name))
+    except UsageError as lack:
+        finding = Diagnostic("EXPORT", "the package", str(lack), "a text that gives the same")
+        verdict = leave_unjudged(operator.source, Boundary.OURS, finding, operator.verdict.verifier)
+        return replace(operator, verdict=verdict)
 
 
 def _judge_sized(pool: Pool, task: Task, choice: ProgramChoice | None) -> tuple[Verdict, ...]:

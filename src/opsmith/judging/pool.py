@@ -199,6 +199,11 @@ class Pool:
             )
         return self._ask_figures("timings", task, source, candidates=list(candidates))
 
+    def plan_translation(self, task: Task, source: str, name: str) -> dict[str, Any]:
+        """How a right program is written in the language of packages, by its target (`Translated`). Raises UsageError
+        where what is written would not be equal, VerifierError."""
+        return self._ask_figures("translate", task, source, name=name)
+
     def plan(
         self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
     ) -> PlanAnswer:

@@ -29,6 +29,7 @@ from opsmith.running.sandbox import Sandbox, confine_worker, package_of
 from opsmith.targets import Executed, TaskFault, get_target, is_own
 from opsmith.targets.capabilities import estimate_cost, run_reference
 from opsmith.targets.faults import error_of, find_fault
+from opsmith.targets.protocols import Translated
 
 Answer = Callable[[Task, dict[str, Any]], dict[str, Any]]
 
@@ -127,6 +128,12 @@ def _estimate_cost(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     return dict(estimate_cost(get_target(task.target), task, request["source"]))
 
 
+def _plan_translation(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    target = get_target(task.target)
+    assert isinstance(target, Translated), "who asks looks first"
+    return target.plan_translation(task, request["source"], request["name"])
+
+
 def _measure_timings(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     return measure_timings(task, request["source"], request["candidates"], request["scrutiny"])
 
@@ -153,5 +160,6 @@ _ANSWERS: dict[str, Answer] = {
     "cost": _or_problem("estimate_cost", _estimate_cost),
     "timings": _or_problem("", _measure_timings),
     "plan": _or_problem("list_splits", answer_plan),
+    "translate": _or_problem("plan_translation", _plan_translation),
     "audit": _or_problem("audit_task", _audit_task),
 }

@@ -145,6 +145,7 @@ class Solved:
     build: str = ""  # the toolchain of its verdict; "": nothing was built
     by_size: tuple[SizedProgram, ...] = ()  # several programs in place of `source`; (): there is one
     secret: str = ""  # what the hidden sizes of its proof are drawn from
+    translation: Mapping[str, Any] = field(default_factory=dict)  # of a `Translated` target: its plan
 
 
 @dataclass(frozen=True)

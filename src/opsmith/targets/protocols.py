@@ -672,6 +672,16 @@ class Packaged(Protocol):
 
 
 @runtime_checkable
+class Translated(Protocol):
+    """What a package holds of a program is written anew, in the package's own language, and tried before."""
+
+    def plan_translation(self, task: Task, source: str, name: str) -> dict[str, Any]:
+        """What `write_package` needs to write a right program as the function `name`, as JSON. In worker processes
+        only: it runs code of the task's author. Raises UsageError where what is written would not be equal."""
+        ...
+
+
+@runtime_checkable
 class Modular(Protocol):
     """Programs can be taken away as a module of torch each: one file with host code of ours around the program."""
 

@@ -1,172 +1,102 @@
-"""Operators of a library: sizes from shapes, results, refusals, and modules that hold exactly what they were given."""
+"""Operators of a library in plain torch: equal to the reference, readable, refusals, and texts that stay texts."""
 
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.profiler import ProfilerActivity, profile
 
+from opsmith.errors import UsageError
+from opsmith.problems.drawing import draw_data
 from opsmith.records import Task
 from opsmith.suites import load_tasks
 from opsmith.targets.literals import write_literal
-from opsmith.targets.operator_error import OperatorError
 from opsmith.targets.programs import Solved
 from opsmith.targets.protocols import Packaged
 from opsmith.targets.step import STEP, spec_of
-from opsmith.targets.step.ir import read_spec
-from opsmith.targets.step.language.spec import TaskSpec
-from opsmith.targets.step.library.module import module_text, operator_variable
-from opsmith.targets.step.library.operator import Operator
-from opsmith.targets.step.library.package import VENDORED
-from opsmith.targets.step.library.proof import failures, trial_names
-from opsmith.targets.step.library.sizes import free_symbols, sizes_of
+from opsmith.targets.step.library.package import VENDORED, write_module
+from opsmith.targets.step.library.proof import find_failures, plan_trials
+from opsmith.targets.step.library.translation import find_differences
 from opsmith.targets.vendoring import imports_of, vendor_modules
 
 TASKS = {task.id: task for suite in ("step26", "step_extra") for task in load_tasks([suite])}
 
 
-def spec_with(*tensors: str) -> TaskSpec:
-    """A task whose inputs have these dims."""
-    rows = "\n".join(
-        f"  - {{name: E{at}, dtype: fp32, dims: {dims}, data_gen: torch.rand}}" for at, dims in enumerate(tensors)
-    )
-    outputs = "outputs:\n  - {name: S0, dtype: fp32, dims: [1], data_transform: ['torch.zeros(1)']}\n"
-    return read_spec(f"inputs:\n{rows}\n{outputs}")
+def solve(task: Task, source: str | None = None, **facts: str) -> Solved:
+    """An operator as an export has it: its plan has gone through JSON."""
+    program = source or task.impl or ""
+    name = task.id if task.id.isidentifier() else "operator"
+    plan = json.loads(json.dumps(STEP.plan_translation(task, program, name)))
+    return Solved(name, task, program, facts, translation=plan)
 
 
-def module_of(solved: Solved) -> dict[str, Any]:
-    """The names of an operator's module, which runs on this package instead of a copy."""
-    text = module_text(solved, spec_of(solved.task.text), "opsmith")
+def function_of(solved: Solved) -> Callable[..., Any]:
     names: dict[str, Any] = {"__name__": "operator_module"}
-    exec(compile(text, solved.name, "exec"), names)
-    return names
-
-
-def solved(name: str, source: str | None = None, **facts: str) -> Solved:
-    task = TASKS[name]
-    return Solved(name, task, source or task.impl or "", facts)
-
-
-@pytest.mark.parametrize(
-    ("dims", "shapes", "sizes", "free"),
-    [
-        (["[M, N]"], [(3, 4)], {"M": 4, "N": 3}, []),
-        (["[D/2, N]"], [(12, 4)], {"D": 8, "N": 12}, []),
-        (["[M*N, K]", "[N]"], [(2, 15), (5,)], {"K": 2, "N": 5, "M": 3}, []),
-        (["[M*M]"], [(49,)], {"M": 7}, []),
-        (["[M*M]"], [(48,)], {}, []),
-        (["[M*N]"], [(15,)], {}, ["M"]),
-        (["[M*N, M*K]"], [(8, 6)], {}, ["K"]),
-    ],
-)
-def test_sizes_follow_from_shapes(dims: list[str], shapes: list[Any], sizes: dict[str, int], free: list[str]) -> None:
-    spec = spec_with(*dims)
-    named = {f"E{at}": shape for at, shape in enumerate(shapes)}
-    assert sizes_of(spec, named, {}) == sizes
-    assert free_symbols(spec) == free
-
-
-def test_a_size_that_no_shape_determines_can_be_given() -> None:
-    spec = spec_with("[M*N]")
-    assert free_symbols(spec) == ["M"]
-    assert sizes_of(spec, {"E0": (15,)}, {"M": 3}) == {"M": 3, "N": 5}
-    blocks = module_of(solved("blocks_0"))["blocks_0"]
-    rows = torch.arange(12.0).reshape(1, 12)
-    assert blocks(rows, M=4).tolist() == [[6, 22, 38]]
-    assert blocks(rows, M=6).tolist() == [[15, 51]]
-    with pytest.raises(OperatorError, match=r"E0: given shape \(1, 12\)"):
-        blocks(rows)  # the task's own M is 5
-    with pytest.raises(OperatorError, match="M: given 0; expected a size"):
-        blocks(rows, M=0)
+    exec(compile(write_module(solved), solved.name, "exec"), names)
+    function: Callable[..., Any] = names[solved.name]
+    return function
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_module_holds_the_task_and_the_program_and_is_right(name: str) -> None:
-    """The base shape in both precisions; the exported tests run all trials."""
-    names = module_of(solved(name))
-    assert names["TASK"] == spec_of(TASKS[name].text)
-    assert names["PROGRAM"] == TASKS[name].impl
-    assert [failures(names["OPERATOR"], names[name], at) for at in (0, 1)] == [[], []]
+def test_every_bundled_program_is_equal_to_its_reference_in_plain_torch(name: str) -> None:
+    """Whose plan says so, after all trials, in both precisions; exported tests run them again."""
+    text = write_module(solve(TASKS[name]))
+    assert set(imports_of(text)) <= {"__future__", "__future__.annotations", "torch", "torch.Tensor"}
+    assert max(len(line) for line in text.split("\n")) < 400
 
 
-def test_a_wrong_result_is_found_out() -> None:
-    """What the exported tests say of an operator that is not right."""
-    operator, right = (module_of(solved("gemm_0"))[key] for key in ("OPERATOR", "gemm_0"))
-    assert "entries differ" in failures(operator, lambda **tensors: right(**tensors) * 1.0001, 0)[0]
-    assert "given shape" in failures(operator, lambda **tensors: right(**tensors)[:1], 0)[0]
-    assert "was changed" in failures(operator, _in_place(right), 0)[0]
-    wrong = module_of(solved("bmm_0", "return E0\n"))
-    with pytest.raises(OperatorError, match="sizes that the program fits"):
-        wrong["bmm_0"](torch.ones(2, 3, 4), torch.ones(2, 3, 5))
+def test_a_size_that_no_shape_determines_can_be_given() -> None:
+    blocks = function_of(solve(TASKS["blocks_0"]))
+    rows = torch.arange(12.0).reshape(1, 12)
+    assert blocks(rows, M=4).tolist() == [[6, 22, 38]]
+    assert blocks(rows, M=6).tolist() == [[15, 51]]
+    with pytest.raises(ValueError, match=r"E0: given shape \(1, 12\); expected \(K, M\*N\) = \(1, 10\)"):
+        blocks(rows)  # the task's own M is 5
+    with pytest.raises(ValueError, match="M: given 0; expected a size"):
+        blocks(rows, M=0)
 
 
-def _in_place(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    def changing(**tensors: torch.Tensor) -> torch.Tensor:
-        result = function(**tensors)
-        for tensor in tensors.values():
-            tensor.add_(1)
-        return result
-
-    return changing
+def test_a_wrong_text_is_found_out() -> None:
+    task = TASKS["gemm_0"]
+    problem, right = spec_of(task.text).problem, function_of(solve(task))
+    trial = plan_trials(problem)[0]
+    assert "entries differ" in find_failures(problem, lambda **given: right(**given) * 1.0001, (), trial)[0]
+    assert "given shape" in find_failures(problem, lambda **given: right(**given)[:1], (), trial)[0]
+    assert "was changed" in find_failures(problem, lambda E0, E1: right(E0.add_(1), E1), (), trial)[0]
+    assert [trial.name for trial in plan_trials(problem)] == [trial.name for trial in STEP.list_trials(task)]
+    wrong = (TASKS["bmm_0"].impl or "").replace("fn_sum, b=1", "fn_sum, b=1").replace("(E2, E3)", "(E3, E2)")
+    text = TASKS["bmm_0"].text.replace("D]", "N]")
+    with pytest.raises(UsageError, match="what was written is not equal: base seed 0 float64: S0: "):
+        STEP.plan_translation(STEP.read_task(text, "bmm_0"), wrong, "bmm_0")
 
 
 @pytest.mark.parametrize(
     ("given_", "words"),
     [
-        (
-            (torch.ones(2, 3, 4), torch.ones(2, 4, 5)),
-            r"bmm_0: E1: given shape \(2, 4, 5\); expected .* = \(2, 3, 5\), with",
-        ),
-        (
-            (torch.ones(3, 4), torch.ones(2, 4, 5)),
-            r"E0: given shape \(3, 4\); expected 3 axes, \(\w+, \w+, \w+\), each at",
-        ),
-        (
-            (torch.ones(2, 3, 4), torch.ones(2, 3, 5, dtype=torch.int64)),
-            r"E1: given torch.int64; expected torch.float32",
-        ),
-        ((torch.ones(2, 3, 4), torch.ones(2, 3, 5).double()), r"E1: given torch.float64; expected torch.float32 \(or"),
+        ((torch.ones(2, 3, 4), torch.ones(2, 4, 5)), r"bmm_0: E1: given shape \(2, 4, 5\); expected .* = \(2, 3, 5\)"),
+        ((torch.ones(3, 4), torch.ones(2, 4, 5)), r"E0: given \(3, 4\); expected a torch tensor of 3 axes, each at"),
+        ((torch.ones(2, 3, 4), torch.ones(2, 3, 5).long()), r"E1: given torch.int64; expected torch.float32"),
         ((torch.ones(2, 3, 4), [1.0]), "E1: given list; expected a torch tensor"),
-        ((torch.ones(2, 3, 4), torch.ones(2, 3, 5).to_sparse()), "expected a dense tensor on the CPU"),
-        ((torch.ones(2, 0, 4), torch.ones(2, 0, 5)), r"E0: given shape \(2, 0, 4\); expected 3 axes"),
+        ((torch.ones(2, 0, 4), torch.ones(2, 0, 5)), r"E0: given \(2, 0, 4\); expected a torch tensor of 3 axes"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(given_: tuple[Any, ...], words: str) -> None:
-    with pytest.raises(OperatorError, match=words):
-        module_of(solved("bmm_0"))["bmm_0"](*given_)
+    with pytest.raises(ValueError, match=words):
+        function_of(solve(TASKS["bmm_0"]))(*given_)
 
 
-def test_float64_is_computed_in_float64_and_nothing_of_torch_changes() -> None:
-    x, y = torch.rand(2, 3, 4, requires_grad=True), torch.rand(2, 3, 5)
-    state, bmm = torch.get_rng_state(), module_of(solved("bmm_0"))["bmm_0"]
-    single, double = bmm(x, E1=y), bmm(x.double(), y.double())
-    assert (single.dtype, double.dtype, single.requires_grad) == (torch.float32, torch.float64, False)
-    torch.testing.assert_close(double, torch.bmm(x.double().transpose(1, 2), y.double()), rtol=1e-12, atol=1e-12)
-    assert torch.equal(torch.get_rng_state(), state)
-    assert torch.get_default_dtype() is torch.float32
-
-
-def test_what_a_caller_sets_changes_nothing() -> None:
-    x, gate = torch.rand(4, 6), torch.rand(6, 3)
-    function = module_of(solved("index_0"))["index_0"]
-    wanted = function(x, Wg=gate)
-    with torch.inference_mode():
-        frozen = x.clone()
-        assert all(map(torch.equal, function(frozen, Wg=gate.clone()), wanted))
-    for surroundings in (torch.autocast("cpu", torch.bfloat16), torch.device("meta"), torch.enable_grad()):
-        with surroundings:
-            assert all(map(torch.equal, function(frozen, Wg=gate.requires_grad_()), wanted))
-
-
-def test_sizes_that_the_program_does_not_fit_are_told_beside_those_it_fits() -> None:
+def test_a_program_that_is_another_one_at_each_size_takes_those_where_it_was_judged() -> None:
     x, experts, weights = torch.ones(4, 5, 8), torch.eye(3)[[0, 1, 2, 0, 1]].expand(4, 5, 3), torch.ones(8, 8)
-    with pytest.raises(OperatorError, match=r"expert_0: given D = 8, E = 3, .* the task's own: D = 16, E = 2, "):
-        module_of(solved("expert_0"))["expert_0"](x, experts, W=weights, Wg=torch.ones(8))
+    with pytest.raises(ValueError, match=r"expert_0: given E = 3; expected one of \[2\], where it was judged"):
+        function_of(solve(TASKS["expert_0"]))(x, experts, W=weights, Wg=torch.ones(8))
 
 
 def test_the_result_shares_no_memory_with_what_was_given() -> None:
@@ -175,9 +105,27 @@ def test_the_result_shares_no_memory_with_what_was_given() -> None:
         "outputs: [{name: S0, dtype: fp32, dims: [M, N], data_transform: [\"input_data['E0']\"]}]\n", "same_0",
     )  # fmt: skip
     x = torch.zeros(2, 3)
-    made = module_of(Solved("same_0", task, "return E0\n", {}))["same_0"](x)
+    made = function_of(solve(task, "return E0\n"))(x)
     made += 1
     assert not x.any()
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("bmm_0", 48), ("attn_1", 128), ("norm_0", 256), ("gemm_2", 96)])
+def test_nothing_is_held_longer_than_it_is_read(name: str, sizes: int) -> None:
+    """At most 16 times what is given and computed together; all products of bmm_0 would be 30 times that."""
+    problem = spec_of(TASKS[name].text).problem
+    draw = draw_data(problem, dict.fromkeys(problem.symbols, sizes), 0)
+    function = function_of(solve(TASKS[name]))
+    function(**draw.input_data)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        result = function(**draw.input_data)
+    events = [(event.start_ns(), event.nbytes()) for event in seen.profiler.kineto_results.events()
+              if event.name() == "[memory]"]  # fmt: skip
+    held = most = 0
+    for _, count in sorted(events):
+        held += count
+        most = max(most, held)
+    assert most <= 1.5 * (result.nbytes + sum(tensor.nbytes for tensor in draw.input_data.values()))
 
 
 # -- what comes from outside
@@ -198,50 +146,37 @@ def test_texts_from_outside_stay_texts() -> None:
     """A task, a program and facts that try to become code give a module of the same statements as any other."""
     quoted = HOSTILE.encode("unicode_escape").decode().replace("'", "x")
     plain = TASKS["bmm_0"]
-    text = plain.text.replace("torch.bmm(", f"('''{quoted}''' and torch.bmm)(")
-    task = STEP.read_task(text, "evil")
-    hostile = Solved(
-        "evil", Task(HOSTILE, "step", task.text), f'# {HOSTILE!r}\n{plain.impl}# """\\', {"model": HOSTILE}
-    )
-    shown, usual = (module_text(one, spec_of(one.task.text), "opsmith") for one in (hostile, solved("bmm_0")))
+    task = STEP.read_task(plain.text.replace("torch.bmm(", f"('''{quoted}''' and torch.bmm)("), "evil")
+    hostile = solve(replace(task, id=HOSTILE), f'# {HOSTILE!r}\n{plain.impl}# """\\', model=HOSTILE)
+    shown, usual = write_module(hostile), write_module(solve(plain))
     assert [type(node) for node in ast.parse(shown).body] == [type(node) for node in ast.parse(usual).body]
     assert all(line.isprintable() for line in shown.split("\n"))
-    names = module_of(hostile)
-    assert names["TASK"] == spec_of(task.text)
-    assert names["PROGRAM"] == hostile.source
-    assert HOSTILE.replace("\n", "\n    ").split("\n")[1].strip() in names["evil"].__doc__
+    assert HOSTILE.replace("\n", "\n    ").split("\n")[1].strip() in (function_of(hostile).__doc__ or "")
 
 
-def test_a_name_of_the_task_does_not_hide_the_operator() -> None:
-    text = TASKS["bmm_0"].text.replace("E0", "OPERATOR").replace("E1", "TASK")
-    source = (TASKS["bmm_0"].impl or "").replace("E0", "OPERATOR").replace("E1", "TASK")
-    task = STEP.read_task(text, "bmm_0")
-    assert operator_variable(spec_of(task.text)) == "OPERATOR_"
-    names = module_of(Solved("bmm_0", task, source, {}))
-    assert failures(names["OPERATOR_"], names["bmm_0"], 0) == []
+def test_names_of_the_task_hide_nothing_that_the_text_uses() -> None:
+    text = TASKS["bmm_0"].text.replace("E0", "tensor").replace("E1", "given").replace("fn_sum", "torch_")
+    source = (TASKS["bmm_0"].impl or "").replace("E0", "tensor").replace("E1", "given").replace("fn_sum", "torch_")
+    solved = solve(STEP.read_task(text, "bmm_0"), source)
+    assert list(find_differences(spec_of(solved.task.text), function_of(solved))) == []
 
 
 # -- the package
 
 
-def test_the_runtime_needs_torch_alone_and_nothing_that_is_not_there() -> None:
-    files = vendor_modules("lib._runtime", VENDORED)
-    modules = {f"lib._runtime.{path.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__") for path in files}
+def test_what_the_tests_need_needs_torch_alone_and_nothing_that_is_not_there() -> None:
+    files = vendor_modules("lib_proof", VENDORED)
+    modules = {f"lib_proof.{path.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__") for path in files}
     wanted = {name for text in files.values() for name in imports_of(text)}
-    ours = {name for name in wanted if name.startswith("lib.")}
+    ours = {name for name in wanted if name.startswith("lib_proof.")}
     assert all(name in modules or name.rpartition(".")[0] in modules for name in ours)
     assert {name.split(".")[0] for name in wanted - ours} & {"opsmith", "numpy", "yaml", "pytest"} == set()
     assert not [path for path, text in files.items() if "from opsmith" in text or "import opsmith" in text]
     lines = sum(text.count("\n") for text in files.values())
-    assert lines < 8280, "the runtime grows: does an operator need all of it?"
+    assert lines < 3000, "it grows: do the tests need all of it?"
 
 
 def test_equal_operators_give_equal_packages() -> None:
-    operators = [solved("attn_0", model="m"), solved("bmm_0", model="m")]
+    operators = [solve(TASKS["attn_0"], model="m"), solve(TASKS["bmm_0"], model="m")]
     assert isinstance(STEP, Packaged)
     assert STEP.write_package("lib", operators) == STEP.write_package("lib", operators)
-
-
-def test_trials_are_those_of_the_verdict() -> None:
-    operator = Operator("bmm_0", spec_of(TASKS["bmm_0"].text), TASKS["bmm_0"].impl or "")
-    assert trial_names(operator) == [trial.name for trial in STEP.list_trials(TASKS["bmm_0"])]

@@ -127,7 +127,7 @@ def _write_function(entry: OperatorEntry, variable: str) -> str:
     numbers = _write_tuple([*problem.scalars, *free])
     return (
         f"def {entry.name}({', '.join([*inputs, *(['*', *named] if named else [])])}) -> {_write_result(problem)}:\n"
-        f"    {write_docstring(_describe_operator(entry))}\n"
+        f"    {write_docstring(describe_operator(entry))}\n"
         f"    return {variable}({tensors}, {numbers})\n"
     )
 
@@ -148,7 +148,8 @@ def _write_result(problem: Problem) -> str:
     return kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]"
 
 
-def _describe_operator(entry: OperatorEntry) -> Iterator[str]:
+def describe_operator(entry: OperatorEntry) -> Iterator[str]:
+    """The lines of a docstring: shapes, types, what it computes, where it comes from."""
     problem = entry.problem
     results = ", ".join(output.name for output in problem.outputs)
     yield f"The operator {entry.task_id}: {results} from {', '.join(tensor.name for tensor in problem.inputs)}."
@@ -164,10 +165,7 @@ def _describe_operator(entry: OperatorEntry) -> Iterator[str]:
     yield from (_describe_tensor(output.name, type_) for output in problem.outputs for type_ in output.types)
     yield from ["", "What it computes (the reference, which it was compared with)", *describe_reference(problem)]
     yield from ["", "Where it comes from", *(f"    {name}: {fact}" for name, fact in entry.facts.items())]
-    yield from [
-        "",
-        "Shapes and types are checked: OperatorError says what would fit. Values are not.",
-    ]
+    yield from ["", "Shapes and types are checked: OperatorError says what would fit. Values are not."]
 
 
 def describe_reference(problem: Problem) -> Iterator[str]:

@@ -97,6 +97,12 @@ class BatchedFn:
         return self._plan.mode
 
     @property
+    def is_direct(self) -> bool:
+        """Whether the body itself, called on whole batches whose fields have equal ranks, computes them."""
+        proof = self._plan.proof
+        return self.mode is Mode.ELEMENTWISE and proof is not None and not proof.structural
+
+    @property
     def reads_draw(self) -> bool:
         """Whether the body may see what differs from draw to draw: parameters, or code of `global`."""
         return reads_draw(self._body.code, self._names)

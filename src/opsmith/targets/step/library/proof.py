@@ -5,48 +5,53 @@ The trials, their data, the reference and the limits are the verifier's; the ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from opsmith.problems.data import PlannedTrial, ProblemData
+from opsmith.problems.draws import Draw
+from opsmith.problems.precision import default_dtype, default_of
+from opsmith.problems.problem import Problem
 from opsmith.problems.tolerance import describe_difference
-from opsmith.targets.step.execution.trials import make_trials
-from opsmith.targets.step.library.operator import Operator
-from opsmith.targets.trial import list_runnable
+
+Function = Callable[..., Any]
 
 
-def trial_names(operator: Operator) -> list[str]:
-    """What the trials of an operator are called: a shape set, or hand-made cases, and a precision."""
-    return [trial.name for trial in list_runnable(make_trials(operator.task))]
+class PlainData(ProblemData[Draw]):
+    """All draws of a problem, whatever computes on them."""
+
+    def make_draw(self, shape_set: str, overrides: Mapping[str, int], seed: int, is_case: bool = False) -> Draw:
+        return Draw(self, shape_set, overrides, seed, is_case)
 
 
-def failures(operator: Operator, function: Callable[..., Any], trial_number: int) -> list[str]:
-    """What is wrong with the results of `function`, the operator's, on all inputs of trial number `trial_number`."""
-    return list(_find_failures(operator, function, trial_number))
+def plan_trials(problem: Problem) -> list[PlannedTrial[Draw]]:
+    """The trials of a problem: a shape set, or hand-made cases, and a precision, with a name."""
+    return [trial for trial in PlainData(problem).plan_trials() if not trial.shape_set.explain_left_out()]
 
 
-def _find_failures(operator: Operator, function: Callable[..., Any], trial_number: int) -> Iterator[str]:
-    case = list_runnable(make_trials(operator.task))[trial_number].data
-    for number, (bindings, single) in enumerate(zip(case.bindings, case.singles, strict=True)):
-        limits = single.limits_for(
-            operator.graph_at(bindings.sizes)
-        )  # the expected values, before the operator has seen the data
-        tensors = {name: tensor.clone() for name, tensor in bindings.input_data.items()}
-        sizes = {name: bindings.sizes[name] for name in operator.free_names}
-        results = operator.run_on(bindings) if bindings.random_global else function(**tensors, **sizes)
-        changed = [name for name, tensor in tensors.items() if not torch.equal(tensor, bindings.input_data[name])]
-        yield from (f"{case.label(number)}: {name} was changed" for name in changed)
-        for output, row, output_limits in zip(
-            operator.task.outputs, _split_results(results, len(limits)), limits, strict=True
-        ):
-            for result, limit in zip(row, output_limits, strict=True):
-                problem = describe_difference(result, limit.of_draw(0))
-                yield from [f"{case.label(number)}: {output.name}: {problem}"] if problem else []
+def find_failures(problem: Problem, function: Function, free: Sequence[str], trial: PlannedTrial[Draw]) -> list[str]:
+    """What is wrong with the results of an operator on all inputs of a trial. free: sizes that no shape determines."""
+    return [line for draw in trial.draws for line in compare_draw(problem, function, free, draw, trial.is_wide)]
 
 
-def _split_results(results: Any, outputs: int) -> list[Sequence[Tensor]]:
-    """Per output its fields."""
-    by_output = (results,) if outputs == 1 else results
-    return [row if isinstance(row, tuple) else (row,) for row in by_output]
+def compare_draw(problem: Problem, function: Function, free: Sequence[str], draw: Draw, is_wide: bool) -> Iterator[str]:
+    """What is wrong with the results on one draw, in one precision."""
+    limits = draw.wide_limits if is_wide else draw.declared_limits  # before the operator has seen the data
+    bindings, label = draw.wide if is_wide else draw.declared, f"{draw.label} {'float64' if is_wide else 'as declared'}"
+    tensors = {name: tensor.clone() for name, tensor in bindings.input_data.items()}
+    try:
+        with default_dtype(default_of(is_wide)), torch.no_grad():
+            results = function(**tensors, **{name: bindings.sizes[name] for name in free})
+    except Exception as error:
+        yield f"{label}: {type(error).__name__}: {error}"
+        return
+    changed = [name for name, tensor in tensors.items() if not torch.equal(tensor, bindings.input_data[name])]
+    yield from (f"{label}: {name} was changed" for name in changed)
+    by_output = (results,) if len(limits) == 1 else results
+    rows = [row if isinstance(row, tuple) else (row,) for row in by_output]
+    for output, row, row_limits in zip(problem.outputs, rows, limits, strict=True):
+        for result, limit in zip(row, row_limits, strict=True):
+            difference = describe_difference(result, limit)
+            yield from [f"{label}: {output.name}: {difference}"] if difference else []
