@@ -64,7 +64,9 @@ class _ModuleWriter:
         self.globals = list(_read_global(spec))
 
     def write_body(self, sized: SizedGraph) -> list[str]:
-        writer = StatementWriter(self.spec, sized.graph, self.fns, self._list_taken(), names_by_line(self.source))
+        writer = StatementWriter(
+            self.spec, sized.graph, self.fns, _OWN | self._list_names(), names_by_line(self.source)
+        )
         lines = [line.replace("{name}", self.name) for line in writer.write_statements()]
         self.used |= writer.used_fns
         return lines
@@ -87,11 +89,12 @@ class _ModuleWriter:
         for lines, combos in rows.items():
             yield from lines if len(rows) == 1 else [f"if {own} in {combos!r}:", *(f"    {line}" for line in lines)]
 
-    def _list_taken(self) -> set[str]:
+    def _list_names(self) -> set[str]:
+        """Those of the task."""
         symbols = {*self.problem.symbols, *self.spec.sizes}
         own = {tensor.name for tensor in self.problem.tensors} | {fn.func_name for fn in self.spec.fns}
         bound = {bound for _, names in self.globals for bound in names}
-        return {*_OWN, self.name, *symbols, *(f"{name}{SIZE_SUFFIX}" for name in symbols), *own, *bound}
+        return {self.name, *symbols, *(f"{name}{SIZE_SUFFIX}" for name in symbols), *own, *bound}
 
     def write_module(self, body: Sequence[str]) -> str:
         fns = [fn for fn in self.spec.fns if fn.func_name in self.used]
@@ -144,19 +147,24 @@ class _ModuleWriter:
         result = kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]"
         return f"def {self.name}({', '.join([*inputs, *(['*', *named] if named else [])])}) -> {result}:"
 
+    def _loop_names(self, *words: str) -> list[str]:
+        """Variables of the checks, which hide nothing of the task's."""
+        return [f"{word}_" if word in self._list_names() else word for word in words]
+
     def _write_checks(self) -> Iterator[str]:
         rows = [
             f'("{tensor.name}", {tensor.name}, {len(tensor.type.shape)}, torch.{TORCH_NAMES[tensor.type.dtype]})'
             for tensor in self.problem.tensors
         ]
-        expected = f'raise ValueError(f"{self.name}: {{name}}: given {{given}}; expected'
-        yield from _loop_over("name, tensor, axes, dtype", rows)
-        yield "    if not isinstance(tensor, Tensor) or tensor.dim() != axes or 0 in tensor.shape:"
-        yield "        given = tuple(tensor.shape) if isinstance(tensor, Tensor) else type(tensor).__name__"
-        yield f'        {expected} a torch tensor of {{axes}} axes, each at least 1")'
-        yield "    given = tensor.dtype"
-        yield "    if given is not dtype and not (dtype.is_floating_point and given is torch.float64):"
-        yield f'        {expected} {{dtype}}, or float64 for all floats")'
+        name, tensor, axes, dtype, given = self._loop_names("name", "tensor", "axes", "dtype", "given")
+        expected = f'raise ValueError(f"{self.name}: {{{name}}}: given {{{given}}}; expected'
+        yield from _loop_over(f"{name}, {tensor}, {axes}, {dtype}", rows)
+        yield f"    if not isinstance({tensor}, Tensor) or {tensor}.dim() != {axes} or 0 in {tensor}.shape:"
+        yield f"        {given} = tuple({tensor}.shape) if isinstance({tensor}, Tensor) else type({tensor}).__name__"
+        yield f'        {expected} a torch tensor of {{{axes}}} axes, each at least 1")'
+        yield f"    {given} = {tensor}.dtype"
+        yield f"    if {given} is not {dtype} and not ({dtype}.is_floating_point and {given} is torch.float64):"
+        yield f'        {expected} {{{dtype}}}, or float64 for all floats")'
 
     def _write_sizes(self, needed: set[str]) -> Iterator[str]:
         """Sizes from shapes; then every shape is compared that is not their source alone."""
@@ -178,10 +186,11 @@ class _ModuleWriter:
                 code, text = (_write_tuple(map(write, tensor.type.shape)) for write in (_code, str))
                 rows.append(f'("{tensor.name}", {tensor.name}, {code}, "{text}")')
         if rows:
-            yield from _loop_over("name, tensor, shape, axes", rows)
-            yield "    if tensor.shape != shape:"
-            given = f"{self.name}: {{name}}: given shape {{tuple(tensor.shape)}}"
-            yield f'        raise ValueError(f"{given}; expected {{axes}} = {{shape}}")'
+            name, tensor, shape, axes = self._loop_names("name", "tensor", "shape", "axes")
+            yield from _loop_over(f"{name}, {tensor}, {shape}, {axes}", rows)
+            yield f"    if {tensor}.shape != {shape}:"
+            given = f"{self.name}: {{{name}}}: given shape {{tuple({tensor}.shape)}}"
+            yield f'        raise ValueError(f"{given}; expected {{{axes}}} = {{{shape}}}")'
         symbols = sorted({*self.problem.symbols, *self.spec.sizes})
         fixed = [name for name in symbols if name not in told and {name, f"{name}{SIZE_SUFFIX}"} & needed]
         yield from (f"{name} = {self.problem.base_sizes[name]}" for name in fixed)
