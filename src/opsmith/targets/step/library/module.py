@@ -65,7 +65,7 @@ class _ModuleWriter:
 
     def write_body(self, sized: SizedGraph) -> list[str]:
         writer = StatementWriter(
-            self.spec, sized.graph, self.fns, _OWN | self._list_names(), names_by_line(self.source)
+            self.spec, sized.graph, self.fns, {*_OWN, *self._list_names()}, names_by_line(self.source)
         )
         lines = [line.replace("{name}", self.name) for line in writer.write_statements()]
         self.used |= writer.used_fns
