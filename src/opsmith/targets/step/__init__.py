@@ -166,7 +166,7 @@ class StepTarget:
         return None if graph is None else Traits(manipulates_shapes(graph), reuses_streams(graph))
 
     def plan_translation(self, task: Task, source: str, name: str) -> dict[str, Any]:
-        return self._library.plan_translation(spec_of(task.text), source, name)
+        return self._execution.plan_translation(spec_of(task.text), source, name)
 
     def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
         return self._library.write_package(name, operators)

@@ -5,6 +5,7 @@ from opsmith.targets.step.cost import cost_of
 from opsmith.targets.step.execution.judge import judge_programs
 from opsmith.targets.step.execution.trials import make_trials
 from opsmith.targets.step.hidden.trials import hidden_trials
+from opsmith.targets.step.library.translation import plan_translation
 
 
 class StepExecution:
@@ -15,3 +16,4 @@ class StepExecution:
     hidden_trials = staticmethod(hidden_trials)
     audit_task = staticmethod(audit_task)
     cost_of = staticmethod(cost_of)
+    plan_translation = staticmethod(plan_translation)

@@ -186,11 +186,11 @@ class _ModuleWriter:
                 code, text = (_write_tuple(map(write, tensor.type.shape)) for write in (_code, str))
                 rows.append(f'("{tensor.name}", {tensor.name}, {code}, "{text}")')
         if rows:
-            name, tensor, shape, axes = self._loop_names("name", "tensor", "shape", "axes")
-            yield from _loop_over(f"{name}, {tensor}, {shape}, {axes}", rows)
-            yield f"    if {tensor}.shape != {shape}:"
-            given = f"{self.name}: {{{name}}}: given shape {{tuple({tensor}.shape)}}"
-            yield f'        raise ValueError(f"{given}; expected {{{axes}}} = {{{shape}}}")'
+            name, own, shape, text = self._loop_names("name", "tensor", "shape", "axes")
+            yield from _loop_over(f"{name}, {own}, {shape}, {text}", rows)
+            yield f"    if {own}.shape != {shape}:"
+            given = f"{self.name}: {{{name}}}: given shape {{tuple({own}.shape)}}"
+            yield f'        raise ValueError(f"{given}; expected {{{text}}} = {{{shape}}}")'
         symbols = sorted({*self.problem.symbols, *self.spec.sizes})
         fixed = [name for name in symbols if name not in told and {name, f"{name}{SIZE_SUFFIX}"} & needed]
         yield from (f"{name} = {self.problem.base_sizes[name]}" for name in fixed)

@@ -10,11 +10,12 @@ from opsmith.targets.native.library.module import OperatorEntry, describe_operat
 from opsmith.targets.native.library.sizes import plan_sizes
 from opsmith.targets.programs import Solved
 from opsmith.targets.step.ir import read_spec
+from opsmith.targets.step.library import proof
 from opsmith.targets.step.library.module import DOCSTRING
-from opsmith.targets.step.library.translation import plan_translation, write_translation
+from opsmith.targets.step.library.translation import write_translation
 from opsmith.targets.vendoring import vendor_modules
 
-VENDORED = ("opsmith.targets.step.library.proof",)  # torch is all that it needs
+VENDORED = (proof.__name__,)  # torch is all that it needs
 PROOF = """\
 Each operator runs on all inputs that its verdict rests on: every shape set, several seeds, the hand-made inputs, in
 float64 and in the declared precision, and is compared with the reference of its task within the verifier's limits.
@@ -131,7 +132,6 @@ in plain torch, which need nothing else. They say what a program computes, not h
 class StepLibrary:
     """Programs as a package, for a target's `Packaged`."""
 
-    plan_translation = staticmethod(plan_translation)
     write_package = staticmethod(write_package)
     describe_usage = staticmethod(describe_usage)
     proof, ownership = PROOF, OWNERSHIP
