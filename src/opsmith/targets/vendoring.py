@@ -11,18 +11,26 @@ from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
 ROOT = "opsmith"
-_IMPORT = re.compile(rf"\b(from|import) {ROOT}(?=[.\s])")
+_IMPORT = re.compile(rf"\b(from|import) {ROOT}((?:\.\w+)*)(?=\s)")
 
 
-def vendor_modules(package: str, roots: Iterable[str]) -> dict[str, str]:
-    """Path below the package -> text of every module that these need of ours, imports rewritten to `package`."""
-    texts = close_imports(roots)
+def vendor_modules(package: str, roots: Iterable[str], beside: str = "", known: Iterable[str] = ()) -> dict[str, str]:
+    """Path below the package -> text of every module that these need of ours, imports rewritten to `package`.
+
+    beside: another package, which has all that `known` need: it is imported from there.
+    """
+    elsewhere = close_imports(known)
+    texts = {name: text for name, text in close_imports(roots).items() if name not in elsewhere}
     files_by_path = {f"{name.removeprefix(f'{ROOT}.').replace('.', '/')}.py": text for name, text in texts.items()}
     for folder in sorted({parent for name in texts for parent in _list_parents(name)}):
         files_by_path[f"{folder.removeprefix(ROOT).lstrip('.').replace('.', '/')}/__init__.py".lstrip("/")] = (
             _write_front(folder)
         )
-    return {path: _IMPORT.sub(rf"\1 {package}", text) for path, text in sorted(files_by_path.items())}
+
+    def place_import(match: re.Match[str]) -> str:
+        return f"{match[1]} {beside if f'{ROOT}{match[2]}' in elsewhere else package}{match[2]}"
+
+    return {path: _IMPORT.sub(place_import, text) for path, text in sorted(files_by_path.items())}
 
 
 def imports_of(text: str) -> Iterator[str]:

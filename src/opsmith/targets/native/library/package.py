@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from opsmith.targets.native.library.module import OperatorEntry, choose_variable, write_module
 from opsmith.targets.vendoring import vendor_modules
 
-_VENDORED = (
-    "opsmith.targets.native.library.operator",
-    "opsmith.targets.native.library.proof",
-)  # torch is all they need
+_OPERATOR, _PROOF = "opsmith.targets.native.library.operator", "opsmith.targets.native.library.proof"
 _TESTS = '''
 """Every operator on the inputs that its verdict rests on: all stated shape sets, seeds and hand-made inputs.
 
@@ -25,7 +22,7 @@ import pytest
 import torch
 
 from {runtime}.targets.operator_error import OperatorError
-from {runtime}.targets.native.library import proof
+from {name}_proof.targets.native.library import proof
 from {name}._library import LIBRARY
 {imports}
 
@@ -102,8 +99,10 @@ def write_frame(
     name: str, entries: Sequence[OperatorEntry], places: Sequence[str], frame: LibraryFrame
 ) -> dict[str, str]:
     """Path -> text of all that is not a language's own. `places`: in words, where each operator's program lies."""
-    files = vendor_modules(f"{name}._runtime", (*_VENDORED, frame.programs))
-    files = {f"{name}/_runtime/{path}": text for path, text in files.items()}
+    runtime, own = f"{name}._runtime", (_OPERATOR, frame.programs)  # torch is all they need
+    proof = vendor_modules(f"{name}_proof", (_PROOF,), runtime, own)
+    files = {f"{name}/_runtime/{path}": text for path, text in vendor_modules(runtime, own).items()}
+    files |= {f"tests/{name}_proof/{path}": text for path, text in proof.items()}
     files[f"{name}/__init__.py"] = _write_front(name, entries)
     files[f"{name}/_library.py"] = frame.library
     files[f"{name}/operators/__init__.py"] = '"""One module for each operator."""\n'
