@@ -1,10 +1,12 @@
 """A run is named by what decides its result: by settings that are changed, and some that always were part of the name."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import opsmith
+from opsmith.agents.manual import find_manual
 from opsmith.learn.identity import run_info
 from opsmith.learn.start import target_of
 from opsmith.models.roles import gather_models
@@ -27,7 +29,22 @@ class NamedModel:
 
 def name_run(**changes: Any) -> RunInfo:
     settings = Settings(**changes)
-    return run_info(TASKS, [], None, gather_models(NamedModel()), target_of(TASKS, settings), settings)  # type: ignore[arg-type]
+    target, showing = target_of(TASKS, settings), settings.teamwork.showing
+    manual = find_manual(target, showing.manual, showing.manual_tokens)
+    return run_info(TASKS, [], None, gather_models(NamedModel()), target, settings, manual=manual)  # type: ignore[arg-type]
+
+
+def test_a_manual_is_part_of_the_name_by_what_it_says_and_how_it_is_quoted(tmp_path: Path) -> None:
+    for name, text in (("a.md", "# One\n\nword\n"), ("b/a.md", "# One\n\nword\n"), ("c/a.md", "# One\n\nother\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    ids = [name_run(manual=(str(tmp_path / name),)).id for name in ("a.md", "b/a.md", "c/a.md")]
+    assert ids[0] == ids[1]
+    ways = [
+        name_run(manual=(str(tmp_path / "a.md"),), **way).id
+        for way in ({"manual_tokens": 500}, {"manual_sections": "random"})
+    ]
+    assert len({name_run().id, *ids, *ways}) == 5
 
 
 def test_a_setting_at_its_default_is_no_part_of_the_name_but_for_the_first_ones() -> None:

@@ -279,6 +279,18 @@ def test_more_calls_than_can_be_worked_on_are_told_to_wait(places):
     assert asyncio.run(go()).outcome == "limit"
 
 
+def test_a_manual_of_the_users_language_is_looked_up_and_quoted(tmp_path, shared_pool):
+    (tmp_path / "unit.md").write_text("## Waking the unit\n\n`zwake.u` wakes the unit before an exp.\n")
+    service = Service(TaskPlaces((), "c"), shared_pool, manual=[str(tmp_path / "unit.md")])
+
+    async def ask(name: str, arguments: dict[str, str]) -> str:
+        return (await service.call_tool(name, arguments)).text
+
+    assert "`zwake.u` wakes" in asyncio.run(ask("language", {"topic": "zwake.u"}))
+    assert "`zwake.u` wakes" in asyncio.run(ask("prompt", {"task": "kernels/softmax"}))
+    assert "zwake" not in asyncio.run(ask("language", {"topic": "waking", "target": "step"}))
+
+
 def test_no_error_names_a_place_of_this_machine(speak, tmp_path):
     """The store of a user, in a folder with a blank, is asked for a run that it lacks, and then damaged."""
 
