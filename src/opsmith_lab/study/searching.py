@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from importlib import metadata
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,8 @@ def _work_off(left: Mapping[tuple[str, str, int], Path], on_progress: OnProgress
                 on_progress(f"{number} of {len(left)} sets with an optimiser and a seed; about {seconds:.0f} s left")
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():  # what is under way is minutes long
+                process.terminate()
             return "interrupted"
     return ""
 

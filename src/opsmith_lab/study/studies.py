@@ -101,6 +101,8 @@ def conduct_study1(
         f"synthetic functions: sha256 of their numbers {hash_surfaces(draw_surfaces())}",
         f"made with {versions}",
     )
+    arms = (*own.arms, *asking.arms)
+    searches.sort(key=lambda each: (each.model, arms.index(each.arm)))
     analysis = analyse_searches(searches, seconds, notes)
     problems = list(dict.fromkeys(each.box.name for each in searches))
     seeds = sorted({each.seed for each in searches})
