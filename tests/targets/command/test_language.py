@@ -270,3 +270,18 @@ def test_what_the_agents_of_an_optimisation_round_are_told_is_the_files_and_no_p
     assert "a language" in describe_platform(plain)
     assert write_improvement(language, True).endswith("before, after")
     assert write_improvement(language, False) == write_improvement(plain, True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("uint8", "|u1"), ("int16", "<i2"), ("fp8_e4m3", "|u1"), ("int4x2", "|u1")]
+)
+def test_narrow_types_are_numbers_of_numpy_or_bytes(tmp_path: Path, dtype: str, kind: str) -> None:
+    np = pytest.importorskip("numpy")
+    text = f"problem: same\ndims: {{N: 5}}\ninputs: [{{name: x, dtype: {dtype}, shape: [N], data: 'randint(0, 9)'}}]\n"
+    text += f"outputs: [{{name: y, dtype: {dtype}, shape: [N]}}]\nreference: |\n  def same(x):\n      return x\n"
+    arrays = name_arrays(read_problem(text + ("accumulation: fp32\n" if "fp8" in dtype else "")).problem, (5,))
+    x = np.arange(5).astype(kind)
+    order, _ = order_run(read_text(tmp_path, MINIMAL + 'arrays = "npy"\n'), {}, arrays, [x.tobytes()])
+    (tmp_path / "x.npy").write_bytes(order.files["in_x.npy"])
+    assert np.array_equal(np.load(tmp_path / "x.npy"), x)
+    assert read_arrays("npy", arrays, {"out_y.npy": order.files["in_x.npy"]}, b"", {}) == [x.tobytes()]
