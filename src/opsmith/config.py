@@ -63,6 +63,7 @@ def refuse_idle_options(options: Mapping[str, Any], settings: Settings) -> None:
         (planning.plan != "llm", ("planner",), "--plan llm"),
         (tooling.tools == "none", ("tool_calls", "tool_tokens", "tool_seconds"), "--tools check or --tools all"),
         (settings.method.guardian != "llm", ("guardian_model",), "--guardian llm"),
+        (settings.teamwork.showing.known is None, ("show_known",), "--known"),
         (not has_server, ("price_in", "price_out"), "--base-url or --server (a provider's prices are listed)"),
     ):
         for name in names if is_idle else ():

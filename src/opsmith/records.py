@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, Literal
 FOR_PEOPLE = "not for models: "  # begins a warning that prompts and other machine-readable answers leave out
 TEXT: Final = "text/plain"
 PICTURE: Final = "image/png"
+KNOWN = "known:"  # begins the origin of an experience that was given to a run; behind it stands the author
 SCHEMA = 1  # version of the JSON forms below
 
 
@@ -325,12 +326,33 @@ class Experience:
     source: str
     success_rate: float  # in (0, 1]: right samples / samples, at the best temperature of the round that solved it
     round: int  # -1: imported, not earned
-    origin: str = ""  # run id, or "import"
+    origin: str = ""  # run id, "import", or `KNOWN` with the author
     gain: float | None = field(default=None, metadata={"left_out": None})  # over the program it began from, where known
 
     def __post_init__(self) -> None:
         if not 0.0 < self.success_rate <= 1.0:
             raise ValueError(f"Experience {self.task.id}: success rate {self.success_rate} is not in (0, 1]")
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was given to a run (`KnownProgram`): no sample of any run found it."""
+        return self.origin.startswith(KNOWN)
+
+    @property
+    def rank(self) -> float:
+        """Its success rate, by which the hardest is shown first; what was given comes before all: nobody knows how
+        hard it is to find."""
+        return 0.0 if self.is_known else self.success_rate
+
+
+@dataclass(frozen=True)
+class KnownProgram:
+    """A program that was given to a run for a task, which need not be the run's own."""
+
+    task: Task
+    source: str
+    author: str  # person, model or rules
+    place: str  # where it came from, for people: a path in the folder that was given, a client's name
 
 
 @dataclass(frozen=True)

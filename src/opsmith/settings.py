@@ -155,6 +155,8 @@ class Showing(_Group):
     manual: tuple[str, ...] = ()  # files of the language's manual, in place of those that its own file names
     manual_tokens: int | None = Field(default=None, ge=100, le=1_000_000)  # of a prompt; None: as the language says
     manual_sections: Literal["likeliest", "random", "all", "none"] = "likeliest"  # the others are controls
+    known: str | None = None  # a library or a folder with programs of people's, which are judged and then shown
+    show_known: bool = True  # False, the control: they are neither judged nor shown, and their tasks are not asked for
 
 
 class Team(_Group):

@@ -101,7 +101,7 @@ def compose_prompt(  # noqa: PLR0913  (what is shown beside the task, by name)
     outline = request_outline(target, style.name) if style.is_outlined else ""
     system = Message("system", form.write_system() + outline)
     texts = [form.write_example(demonstration) for demonstration in demonstrations]
-    order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].success_rate, -i))
+    order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].rank, -i))
     room = None
     if context_window is not None:
         room = context_window - reserve - estimate_tokens(system.content) - 2 * MESSAGE_TOKENS

@@ -13,6 +13,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "prompt": ("writing", "Print what a model would be sent."),
         "manual": ("writing", "Try what of a language's manual a prompt would quote."),
         "run": ("running", "Write programs, round by round: ask, judge, ask again."),
+        "submit": ("submitting", "Give a run a program of yours while it goes."),
         "plan": ("planning", "Show how a task can be split."),
         "init": ("starting", "Make a project of your own that works."),
         "new-task": ("starting", "Draft a task file from a PyTorch function."),

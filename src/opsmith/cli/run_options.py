@@ -53,6 +53,12 @@ SETTINGS: Mapping[str, Any] = {
     "translate": _option(
         str, ASKED, "TARGET|RUN|DIR", "Show a program for the same problem in another language, from there."
     ),
+    "known": _option(
+        str, ASKED, "DIR", "Programs that you have: judged first, then shown; they go before those of --from."
+    ),
+    "show_known": _option(
+        bool, ASKED, None, "The control of --known: neither judge nor show them.", "--show-known/--no-known"
+    ),
     "example": _option(bool, ASKED, None, "Show the language's own example; default yes.", "--example/--no-example"),
     "manual": _option(
         list[str], ASKED, "FILE", "The language's manual (.md, .txt, .html, .pdf); may be given several times."
@@ -103,7 +109,13 @@ SETTINGS: Mapping[str, Any] = {
         str, LEARNING, "S", "Which demonstrations are shown: adaptive|gain|all|random|similar|none (the control)."
     ),
     "repair": _option(int, LEARNING, "K", "Turns in which a refused program goes back with its findings; default 0."),
-    "from_run": _option(str, LEARNING, "RUN", "Start from the solutions of that run.", "--from"),
+    "from_run": _option(
+        str,
+        LEARNING,
+        "RUN",
+        "Start from the solutions of that run; --known goes before.",
+        "--from",
+    ),
     "seed": _option(int, LEARNING, "S", "The seed of all that is drawn; default 0."),
     "max_rounds": _option(int, LEARNING, "N", "Rounds at most; default: until nothing is left to try."),
     "measure": _option(str, LEARNING, "none|screen|full", "Time each solution, in that grade; default none."),

@@ -31,7 +31,7 @@ def add_to(app: CommandApp) -> None:
     "concurrency requests_per_minute tokens_per_minute request_timeout request_deadline context_window batch "
     "price_in price_out measure executor ray_address workers candidate_seconds trial_seconds optimise trust_tasks "
     "pass_env name plan planner plan_after splits depth contract_rounds tools tool_calls tool_tokens tool_seconds "
-    "reasoning think translate example manual manual_tokens manual_sections"
+    "reasoning think translate example manual manual_tokens manual_sections known show_known"
 )
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     stated: dict[str, Any],

@@ -10,7 +10,7 @@ from typing import Any
 
 from opsmith.export.solved import SolutionOrigin, SolvedOperator
 from opsmith.measuring.record import SpeedMeasurement
-from opsmith.records import Candidate, Level, Task, Verdict, to_json
+from opsmith.records import KNOWN, Candidate, Level, Task, Verdict, to_json
 from opsmith.results.problems import digest_problems
 from opsmith.store.rows import RunInfo
 from opsmith.suites.library import FORMAT, VERSION
@@ -102,6 +102,8 @@ def _operator_record(operator: SolvedOperator) -> dict[str, Any]:
 
 
 def _name_author(origin: SolutionOrigin) -> str:
+    if origin.run.startswith(KNOWN):
+        return origin.run.removeprefix(KNOWN)
     if origin.model is None:
         return "person"
     return "model" if origin.is_language_model else "rules"

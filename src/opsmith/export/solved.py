@@ -16,6 +16,7 @@ from opsmith.judging.judge import IMPORT
 from opsmith.judging.pool import Pool
 from opsmith.judging.verifier import leave_unjudged
 from opsmith.records import (
+    KNOWN,
     Boundary,
     Candidate,
     Diagnostic,
@@ -251,7 +252,7 @@ def describe_facts(operator: SolvedOperator) -> dict[str, str]:
         "model": _name_model(origin),
         "run": origin.run if origin.round is None else f"{origin.run}, round {origin.round}",
         "success rate": None
-        if origin.gain
+        if origin.gain or origin.run.startswith(KNOWN)
         else f"{origin.success_rate:.3g}, of the samples at the best temperature of that round",
         "gain": origin.gain and f"better by a factor of {origin.gain:.3f} than the program that the run began with",
         "not better": operator.lack and f"the program that the run began with: {operator.lack}",
@@ -280,6 +281,8 @@ def describe_choice(choice: ProgramChoice) -> str:
 
 
 def _name_model(origin: SolutionOrigin) -> str:
+    if origin.run.startswith(KNOWN):
+        return f"none of the run's: it was given, written by: {origin.run.removeprefix(KNOWN)}"
     if origin.model is None:
         return "none: it was imported" if origin.run == IMPORT else "not known: the store does not hold that run"
     return (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opsmith.records import Experience, Usage, Verdict
+from opsmith.records import Experience, KnownProgram, Usage, Verdict
 from opsmith.store.rows import RoundInfo, SampleKey
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ class RunStarted:
     tasks: tuple[str, ...]
     solved_before: tuple[str, ...]  # tasks that were solved before the run began: from another run, or imported
     resumed: bool
+    known: tuple[str, ...] = ()  # tasks with a program that the run was given in an earlier session
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class SampleJudged:
 class TaskSolved:
     experience: Experience
     contaminated: bool  # the solution equals an example of its own prompt
+
+
+@dataclass(frozen=True)
+class ProgramsGiven:
+    """Programs that the run was given are right, and shown from a round on; no model found them."""
+
+    programs: tuple[KnownProgram, ...]
+    round: int
 
 
 @dataclass(frozen=True)
@@ -116,6 +125,7 @@ Event = (
     | RoundStarted
     | SampleJudged
     | TaskSolved
+    | ProgramsGiven
     | PlanMade
     | NodeSolved
     | MeasuringStarted

@@ -26,6 +26,7 @@ from opsmith.learn.conversation import count_tool_turns
 from opsmith.learn.events import NodeSolved, RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
 from opsmith.learn.keeping import judge_fully
+from opsmith.learn.known import take_known
 from opsmith.learn.plan_facts import read_facts
 from opsmith.learn.planning import PlanMaker
 from opsmith.learn.plans import PlanFacts, PlanForest, PlannedTask, PlanStep, grow_forest
@@ -105,6 +106,7 @@ class FunctionalPhase:
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
         while not self.session.halt:
+            take_known(self.session)
             state = self._read_state()
             step = self._choose_step(state)
             if isinstance(step, str):
@@ -122,8 +124,16 @@ class FunctionalPhase:
             for info, solved in store.read_rounds(run, with_children=True)
             if solved is not None and info.phase == FUNCTIONAL
         ]
-        past = tuple(Past(info.cycle, len(solved)) for info, solved in ended if solved or info.level != JOIN)
-        solutions = store.read_experiences(run, with_children=True)
+        first = store.find_optimisation(run)
+        solutions = [
+            solution
+            for solution in store.read_experiences(run, with_children=True)
+            if solution.is_earlier or first is None or solution.experience.round < first
+        ]
+        # what is given between two rounds begins a cycle, as what the first one solves does
+        given = {each.experience.round for each in solutions if each.sample is None and not each.is_earlier}
+        gains = [(info, len(solved) + (info.number + 1 in given)) for info, solved in ended]
+        past = tuple(Past(info.cycle, gain) for info, gain in gains if gain or info.level != JOIN)
         facts = read_facts(store, run, [info for info, _ in ended], solutions)
         unsolved_ids = {task.id for task in self.tasks.values() if task.digest not in facts.solved}
         return _State(

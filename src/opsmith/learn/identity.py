@@ -13,10 +13,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from opsmith.agents.manual import Manual
 from opsmith.agents.outline import request_outline
 from opsmith.agents.prompt import ReferenceProgram, write_system_prompt
 from opsmith.learn.budget import Budget
@@ -45,7 +45,7 @@ _KEPT_GROUPS = {(), ("provider",), ("method",), ("spending",), ("place",)}  # st
 _OF_FEW = {"target_options", "name", "context_window", "price_in", "price_out"}  # ... but for these
 _OF_OPTIMISATION = {("optimisation",), ("generation",)}
 ORDER = "models by price"  # in `RunInfo.versions`: prices may change while a run is under way
-_NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from", "manual"}  # by digests, experiences, the budget
+_NAMED_OTHERWISE = {"tasks", "from_run", "known", "manual", "budget_from", "tokens_from"}  # by digests, the budget
 
 
 def run_info(
@@ -56,11 +56,11 @@ def run_info(
     target: Target,
     settings: Settings,
     references: Mapping[str, ReferenceProgram] | None = None,
-    manual: Manual | None = None,
+    shown: Mapping[str, str] = MappingProxyType({}),
 ) -> RunInfo:
     """The run that this command stands for.
 
-    `experiences`: where it starts; `budget`: if limited; `references`, `manual`: what prompts show beside the task.
+    `experiences`: where it starts; `references`: by task, of another language; `shown`: digests of the rest.
     """
     defaults = Settings().as_flat("json")
     deciding = {
@@ -94,7 +94,7 @@ def run_info(
         deciders["models of roles"] = {role: model.name for role, model in models.by_role.items()}
     if material := read_material(settings.generation).digest if settings.optimisation.optimise else "":
         deciders["material"] = material
-    deciders |= {} if manual is None else {"manual": manual.digest}
+    deciders |= {name: digest for name, digest in shown.items() if digest}
     if references:
         deciders["references"] = sorted(
             [task, program.target, content_hash(program.source)] for task, program in references.items()

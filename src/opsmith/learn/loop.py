@@ -27,17 +27,17 @@ from opsmith.learn.events import (
     Event,
     OnEvent,
     RunEnded,
-    RunStarted,
     Warned,
 )
 from opsmith.learn.functional import FunctionalPhase
 from opsmith.learn.identity import plain_settings, run_info
 from opsmith.learn.interrupt import stop_on_interrupt
+from opsmith.learn.known import KnownPrograms, judge_known, read_known
 from opsmith.learn.optimisation import OptimisationPhase, choose_objective, read_briefs
 from opsmith.learn.planning import require_planning
 from opsmith.learn.references import require_references
 from opsmith.learn.session import RunSession
-from opsmith.learn.start import begin_run, given_experiences, target_of, time_session
+from opsmith.learn.start import begin_run, describe_start, given_experiences, target_of, time_session
 from opsmith.measuring.orders import Measurer
 from opsmith.models import Batched, ChatModel, Recorded
 from opsmith.models.roles import RoleModels, gather_models
@@ -135,12 +135,14 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     emit = on_event or _ignore_event
     models, target = gather_models(model), target_of(tasks, settings)
     settings = choose_objective(settings, tasks)
-    start, budget = given_experiences(settings.method.from_run, store, experiences), budget_of(settings, store)
+    known, budget = read_known(settings, tasks), budget_of(settings, store)
+    tasks, start = known.tasks, given_experiences(settings.method.from_run, store, experiences)
     require_planning(settings.teamwork.planning.plan, target, models, judge)
     references = require_references(settings.teamwork.showing.translate, tasks, store)
     showing = settings.teamwork.showing
     manual = find_manual(target, showing.manual, showing.manual_tokens, showing.manual_sections, settings.seed)
-    info = run_info(tasks, start, budget, models, target, settings, references, manual)
+    shown = {"manual": "" if manual is None else manual.digest, "known": known.digest}
+    info = run_info(tasks, start, budget, models, target, settings, references, shown)
     if settings.place.name is not None:
         name_run(store, info.id, settings.place.name)
     resumed = store.read_info(info.id) is not None
@@ -154,42 +156,44 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     with store.lock(info.id), store.wait_patiently():
         store.check_file()
         store.recover_rows(info.id)
-        secret = begin_run(store, info, tasks, start, plain_settings(settings), _find_recorded(models))
+        first = () if known.programs else start  # else when those are judged
+        secret = begin_run(store, info, tasks, first, plain_settings(settings), _find_recorded(models))
         judge = judge.with_secret(secret) if isinstance(judge, Secretive) else judge
-        solved = {experience.task.digest for experience in start}
-        solved_before = tuple(task.id for task in tasks if task.digest in solved)
-        emit(RunStarted(info.id, models.name, tuple(task.id for task in tasks), solved_before, resumed))
+        emit(describe_start(store, info, tasks, start, resumed))
         for chat in models.list_models():
             if isinstance(chat, Batched):
                 chat.use_ledger(StoreLedger(store))
-        spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
-        number = store.session_count(info.id)
+        spent, usd, number = store.sum_usage(info.id), known_usd(store, info.id), store.session_count(info.id)
         session = RunSession(
             info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
         )
         session.references, session.manual = references, manual
         with time_session(store, session):
-            await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()), briefs)
+            await _run_phases(session, known, start, budget, Attendant(session, stop or asyncio.Event()), briefs)
     return _report_end(store, info.id, emit)
 
 
 async def _run_phases(
     session: RunSession,
-    tasks: Sequence[Task],
+    known: KnownPrograms,
+    start: Sequence[Experience],
     budget: Budget | None,
     attendant: Attendant,
     briefs: BriefSource | None,
 ) -> None:
-    """One after the other, until the session halts; a phase that is over finds that out from the store at once.
-    `briefs`: of the optimisation phase, if there is one."""
-    phases: list[Phase] = [FunctionalPhase(session, tasks, budget, attendant)]
+    """One after the other, until the session halts; a phase that is over finds that out from the store at once. Before
+    them, what is known is judged. `briefs`: of the optimisation phase, if there is one."""
+    if known.digest:
+        await attendant.await_work(judge_known(session, known, start))
+    phases: list[Phase] = [FunctionalPhase(session, known.tasks, budget, attendant)]
     if briefs is not None:
-        phases.append(OptimisationPhase(session, tasks, budget, attendant, briefs))
+        phases.append(OptimisationPhase(session, known.tasks, budget, attendant, briefs))
     reasons = []
     for phase in phases:
-        reasons.append(await phase.run())
-        if session.halt:
-            return
+        if not session.halt:
+            reasons.append(await phase.run())
+    if session.halt:
+        return
     session.store.put([run_end_row(session.run, "; ".join(reasons))]).result()
 
 

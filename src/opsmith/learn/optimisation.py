@@ -18,6 +18,7 @@ from opsmith.learn.budget import Budget
 from opsmith.learn.events import RoundEnded, RoundStarted
 from opsmith.learn.improve import ImprovingPrompts
 from opsmith.learn.keeping import judge_fully
+from opsmith.learn.known import take_known
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
@@ -98,6 +99,7 @@ class OptimisationPhase:
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
         while not self.session.halt:
+            take_known(self.session)
             progress = self._read_progress()
             parents = self._choose_parents(progress)
             if isinstance(parents, str):

@@ -27,7 +27,7 @@ class Past:
     """A round that has ended."""
 
     cycle: int
-    solved: int  # tasks solved in it
+    solved: int  # tasks solved in it; what the run was given before the next one counts as solved
 
 
 @dataclass(frozen=True)
@@ -166,12 +166,12 @@ def _next_place(past: Sequence[Past]) -> tuple[int, int]:
 
 def rank_by_difficulty(experience: Experience) -> tuple[float, ...]:
     """The hardest first."""
-    return (experience.success_rate,)
+    return (experience.rank,)
 
 
 def rank_by_gain(experience: Experience) -> tuple[float, ...]:
     """What gained most first; where that is not known, or equal, the hardest."""
-    return inf if experience.gain is None else -experience.gain, experience.success_rate
+    return inf if experience.gain is None else -experience.gain, experience.rank
 
 
 def stratify_experiences(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
 from opsmith.judging.installation import choose_secret
+from opsmith.learn.events import RunStarted
 from opsmith.learn.identity import describe_surroundings, read_commit
 from opsmith.learn.session import RunSession
 from opsmith.records import Experience, Task
@@ -25,7 +27,9 @@ from opsmith.targets.protocols import GUARDIAN
 def given_experiences(from_run: str | None, store: Store, experiences: Sequence[Experience]) -> list[Experience]:
     """Where D starts; of several solutions of a task, the first."""
     earlier = list_best(store, store.find_run(from_run)) if from_run else []
-    every = [*(best.experience for best in earlier), *experiences]
+    solved = [best.experience for best in earlier]
+    solved = [replace(each, round=-1) if each.is_known else each for each in solved]  # given to that run, once
+    every = [*solved, *experiences]
     return list({experience.task.digest: experience for experience in reversed(every)}.values())[::-1]
 
 
@@ -62,6 +66,17 @@ def begin_run(
         rows += experience_rows(info.id, experience, None, False)
     store.put([*rows, session_row(info.id, settings, describe_surroundings(), read_commit())]).result()
     return store.read_secret(info.id)
+
+
+def describe_start(
+    store: Store, info: RunInfo, tasks: Sequence[Task], start: Sequence[Experience], resumed: bool
+) -> RunStarted:
+    """What those who watch are told first."""
+    taken = [kept.experience for kept in store.read_experiences(info.id) if kept.experience.is_known]
+    known = {experience.task.digest for experience in taken}
+    solved = {experience.task.digest for experience in start} - known
+    named = (tuple(task.id for task in tasks if task.digest in digests) for digests in (solved, known))
+    return RunStarted(info.id, info.model, tuple(task.id for task in tasks), next(named), resumed, next(named))
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from importlib import metadata
 from itertools import count
 
 from opsmith.learn.identity import plain_settings
+from opsmith.learn.known import find_submitted, submit_program
 from opsmith.records import Experience, Task, Verdict, content_hash
 from opsmith.results.problems import digest_problems
 from opsmith.settings import Settings
@@ -20,6 +21,8 @@ from opsmith.store import Row, Store
 from opsmith.store.rows import Judged, RunInfo, SampleKey, experience_rows, judged_rows, run_end_row, run_rows
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import name_verifier
+
+__all__ = ["clean_name", "find_submitted", "import_program", "submit_program"]
 
 PREFIX = "import:"
 IMPORTED = -1  # the round of what nobody sampled

@@ -26,7 +26,7 @@ from opsmith.judging.judge import Judge
 from opsmith.judging.trust import is_bundled
 from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces, hide_places
 from opsmith.measuring.orders import Measurer
-from opsmith.records import Level, Outcome, Task, printable
+from opsmith.records import KnownProgram, Level, Outcome, Task, printable
 from opsmith.results.bests import list_best
 from opsmith.targets import get_target
 from opsmith.tools import Tool, ToolContext, ToolOutcome, ToolResult
@@ -76,6 +76,11 @@ class SubmissionArguments(TaskArguments):
     """A program for a task."""
 
     program: Program
+    run: str = Field(
+        default="",
+        max_length=200,
+        description="A run of the user's that goes on and has the task: from its next round on it shows the program.",
+    )
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ _OWN: Mapping[str, tuple[type[ToolArguments], str]] = {
     "submit": (
         SubmissionArguments,
         "Submit a program for a task. It is judged harder than `verify` judges; a right one is kept in the store that "
-        "the user stated, as imported from you.",
+        "the user stated, as imported from you; with `run`, that run shows it from its next round on.",
     ),
 }
 
@@ -242,16 +247,27 @@ class Service:
     async def _submit_program(self, arguments: SubmissionArguments, client: str) -> ToolResult:
         if self._store is None:
             raise UsageError("submit: there is no store; try: opsmith mcp --out FOLDER; `verify` judges without one")
-        context = self._make_context(arguments)
+        from opsmith.mcp import importing  # noqa: PLC0415 - the tables of a store, which few need
+
+        run = self._store.find_run(arguments.run) if arguments.run else ""
+        if run:
+            task = importing.find_submitted(self._store, run, arguments.task)
+            context = ToolContext(get_target(task.target), task, self._judge)
+        else:
+            context = self._make_context(arguments)
         source = unwrap_program(context.target, context.task, arguments.program)
-        verdict = await self._judge.judge(context.task, source, Level.FULL)
+        if run:
+            program = KnownProgram(context.task, source, "model", importing.clean_name(client))
+            verdict = await importing.submit_program(self._store, run, program, self._judge)
+        else:
+            verdict = await self._judge.judge(context.task, source, Level.FULL)
         text = describe_verdict(context, verdict)
         if not verdict.passed:
             outcome = ToolOutcome.ERROR if verdict.outcome is Outcome.UNJUDGED else ToolOutcome.OK
             return ToolResult(bound_text(f"{text}\n\nIt is not kept."), outcome)
-        from opsmith.mcp.importing import import_program  # noqa: PLC0415 - the tables of a store, which few need
-
-        run = await import_program(self._store, client, context.task, source, verdict)
+        if run:
+            return ToolResult(f"{text}\n\nIt is kept: run {run} shows it from its next round on, as yours.")
+        run = await importing.import_program(self._store, client, context.task, source, verdict)
         return ToolResult(f"{text}\n\nIt is kept as imported from {client or 'an unnamed client'}: run {run}.")
 
     def list_resources(self) -> Iterator[ServedResource]:

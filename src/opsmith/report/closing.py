@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from opsmith.records import printable
+from opsmith.report.record import COUNT, TEXT, DataTable
 from opsmith.report.tables import count_noun, format_cost, format_duration, make_table, print_fact
 from opsmith.results.metrics import GroupScore
-from opsmith.results.result import RunResult, TaskResult
+from opsmith.results.result import KnownResult, RunResult, TaskResult
 from opsmith.store.queries import KeptExperience
 
 NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
@@ -47,8 +48,17 @@ def closing_table(result: RunResult) -> Table:
     return rows
 
 
+def tabulate_known(known: Iterable[KnownResult]) -> DataTable:
+    """What the run was given: a row for each program, which counts as nobody's solution."""
+    rows = [(row.task, row.author, row.place, row.state, row.round) for row in known]
+    columns = {"task": TEXT, "written by": TEXT, "from": TEXT, "state": TEXT, "shown from round": COUNT}
+    return DataTable("known programs", columns, rows, ("from",))
+
+
 def print_closing(console: Console, result: RunResult) -> None:
-    """The table, where the run had tasks to solve, and the lines below it."""
+    """The tables, where the run had tasks to solve or was given programs, and the lines below them."""
+    if result.known:
+        console.print(tabulate_known(result.known))
     if result.overall.tasks:
         console.print(closing_table(result))
     for line in closing_lines(result):
@@ -71,6 +81,10 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     if result.solved_before and result.overall.tasks:
         names = printable(", ".join(result.solved_before))
         yield f"given   {len(result.solved_before)} solved before this run and not counted: {names}"
+    if result.known:
+        shown = [f"{row.task} ({row.author})" for row in result.known if row.state == "shown"]
+        names = printable(", ".join(shown) or "none of them right")
+        yield f"known   {count_noun(len(shown), 'program')} given and not counted as the model's: {names}"
     if result.unjudged:
         most = max(result.per_task.values(), key=lambda own: own.unjudged).task
         samples = count_noun(result.unjudged, "sample")

@@ -23,7 +23,7 @@ Problems = Sequence[tuple[str, Sequence[TaskRow | None]]]  # by run a task; None
 def tabulate_pairs(store: Store, *views: *tuple[RunView, RunView]) -> dict[str, DataTable]:
     """What two runs made of the tasks of both, in a row; and the tasks that one of them alone solved."""
     keys = _list_keys(store, views)
-    rows = [{row.id: row for row in view.tasks if row.state != "given"} for view in views]
+    rows = [{row.id: row for row in view.tasks if row.state not in ("given", "known")} for view in views]
     shared = [name for name in rows[0] if name in rows[1] and keys[0][name] == keys[1][name]]
     left_out = [name for name in dict.fromkeys(row.id for view in views for row in view.tasks) if name not in shared]
     solved = {name: (rows[0][name].state == "solved", rows[1][name].state == "solved") for name in shared}

@@ -54,22 +54,33 @@ class RunProgress:
     answered: int = 0
     answered_before: int = 0  # of them, in earlier sessions
     round_began: float | None = None  # None: no round is under way
+    known: set[str] = field(default_factory=set)  # tasks with a program that the run was given: none of the model's
     nodes: int = 0  # children of plans that have their program
     spent: Usage = field(default_factory=Usage)
     began: float = field(default_factory=time.monotonic)
 
     @property
     def solved(self) -> int:
-        return sum(state.solved_in is not None for state in self.tasks.values())
+        return sum(state.solved_in is not None and task not in self.known for task, state in self.tasks.items())
+
+    @property
+    def asked(self) -> int:
+        """The tasks less those that are known."""
+        return len(self.tasks) - len(self.known)
 
     def show_event(self, event: events.Event) -> None:
         match event:
             case events.RunStarted():
                 self.run, self.model, self.began = event.run, event.model, time.monotonic()
                 self.tasks = {task: TaskState() for task in event.tasks}
-                for task in event.solved_before:
-                    if task in self.tasks:
-                        self.tasks[task].solved_in = -1
+                self.known = set(event.known)
+                for task in self.tasks.keys() & {*event.solved_before, *event.known}:
+                    self.tasks[task].solved_in = -1
+            case events.ProgramsGiven():
+                fresh = self.tasks.keys() & {program.task.id for program in event.programs}
+                self.known |= fresh
+                for task in fresh:
+                    self.tasks[task].solved_in = -1
             case events.RoundStarted():
                 self._start_round(event)
             case events.SampleJudged():
@@ -127,7 +138,9 @@ def watch_run(console: Console) -> Iterator[events.OnEvent]:
 
         def tell(event: events.Event) -> None:
             board.show_event(event)
-            if isinstance(event, (events.RoundEnded, events.Warned, events.Stopping)):  # these stay above the display
+            if isinstance(
+                event, (events.RoundEnded, events.Warned, events.Stopping, events.ProgramsGiven)
+            ):  # these stay above the display
                 live.console.print(format_event(board, event), markup=False, highlight=False)
 
         yield tell
@@ -177,7 +190,7 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
         case events.RoundEnded(round=info):
             unjudged = f", {count_noun(event.unjudged, 'sample')} unjudged" if event.unjudged else ""
             clock = format_duration(time.monotonic() - board.began)
-            new = f"{len(event.solved)} new, {board.solved} of {len(board.tasks)} solved"
+            new = f"{len(event.solved)} new, {board.solved} of {board.asked} solved"
             if info.phase == OPTIMISATION:
                 new = f"{count_noun(len(event.solved), 'task')} gained"
             return f"round {info.number}: {new}{unjudged}, {clock}"
@@ -188,8 +201,11 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
 
 
 def _format_measuring(event: events.Event) -> str | None:
-    """The same of those that tell of plans and measurements."""
+    """The same of those that tell of plans, measurements and what the run is given."""
     match event:
+        case events.ProgramsGiven():
+            names = ", ".join(f"{program.task.id} ({program.author}, {program.place})" for program in event.programs)
+            return printable(f"known, shown from round {event.round} on and not the model's: {names}")
         case events.PlanMade(plan=plan):
             return printable(f"  {describe_plan(plan)}")
         case events.NodeSolved(experience=solution):
@@ -249,7 +265,7 @@ def render_board(board: RunProgress) -> RenderableType:
     bars = Table.grid(padding=(0, 1))
     notes = ", ".join(filter(None, (board.examples, board.describe_pace())))
     for name, count, of, note in (
-        ("solved", board.solved, len(board.tasks), ""),
+        ("solved", board.solved, board.asked, f"{len(board.known)} known" if board.known else ""),
         (f"round {max(board.round, 0)}", board.answered, board.planned, notes),
     ):
         bars.add_row(name, ProgressBar(of or 1, count, width=40), f"{count}/{of}", note)
@@ -261,15 +277,15 @@ def _tasks_table(board: RunProgress) -> Table:
     rows = make_table("group", "tasks (round solved and rate, or right/judged in this round)", lines=_ALL_LINES)
     groups: dict[str, list[Text]] = {}
     for task, state in board.tasks.items():
-        groups.setdefault(strip_number(task), []).append(_task_text(task, state))
+        groups.setdefault(strip_number(task), []).append(_task_text(task, state, task in board.known))
     for group, cells in groups.items():
         rows.add_row(group, Text("   ").join(cells))
     return rows
 
 
-def _task_text(task: str, state: TaskState) -> Text:
+def _task_text(task: str, state: TaskState, is_known: bool) -> Text:
     name = printable(task)
     if state.solved_in is None:
         return Text(f"{name} {state.right}/{state.judged}", style="green" if state.right else "")
-    when = "given" if state.solved_in < 0 else f"r{state.solved_in} {state.rate:.2f}"
+    when = "known" if is_known else "given" if state.solved_in < 0 else f"r{state.solved_in} {state.rate:.2f}"
     return Text(f"{name} {when}", style="bold green")

@@ -94,6 +94,8 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience], failures: Fai
     yield from ("## By group", "", _BY_GROUP, "", *write_grid(tables["groups"]))
     yield from _write_failures(failures)
     yield from _write_parts(view, tables)
+    if "known" in tables:
+        yield from ("## Known programs", "", *write_grid(tables["known"]))
     yield from ("## Rounds", "", *write_grid(tables["rounds"]))
     yield from ("## pass@k", "", *write_grid(tables["pass@k"]))
     yield from ("## Tasks", "", _TASKS, "", *write_grid(tables["tasks"]))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from opsmith.report.by_model import tabulate_models
+from opsmith.report.closing import tabulate_known
 from opsmith.report.conversations import tabulate_tools
 from opsmith.report.record import COUNT, SHARE, TEXT, USD, DataTable, Said, say_value, write_tables
 from opsmith.report.speeds import tabulate_speeds
@@ -37,6 +38,8 @@ def _list_tables(run: RunView) -> Iterator[tuple[str, DataTable]]:
     yield "rounds", tabulate_rounds(run)
     yield "pass@k", tabulate_curve(run)
     yield "tasks", tabulate_tasks(run)
+    if run.known:
+        yield "known", tabulate_known(run.known)
     if run.speeds:
         yield "speeds", tabulate_speeds(run.speeds, is_of_run=True)
     if run.models:

@@ -24,7 +24,7 @@ from opsmith.results.counting import Count, count_best, deciding_tallies
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
 from opsmith.results.metrics import GroupScore
 from opsmith.results.optimisation import read_optimisation
-from opsmith.results.result import RunResult, TaskResult, result_of
+from opsmith.results.result import KnownResult, RunResult, TaskResult, result_of
 from opsmith.results.tool_use import ToolUse, read_tool_use
 from opsmith.store import Store
 from opsmith.store.attempts import RoundSpending, list_unjudged, spent_by_round
@@ -51,7 +51,7 @@ class Cell:
 class TaskRow:
     id: str
     group: str
-    state: str  # solved, unsolved, given (before the run began) or untried
+    state: str  # solved, unsolved, given (before the run began), known (given by people then) or untried
     round: int | None  # that solved it
     rate: float  # of that round
     right: int  # of all rounds
@@ -145,6 +145,7 @@ class RunView:
     tool_use: ToolUse | None  # None: no tool was called
     remarks: Remarks = NO_REMARKS
     given_name: str = ""  # by people; "": none
+    known: tuple[KnownResult, ...] = ()  # what it was given, right or not
 
     @property
     def name(self) -> str:
@@ -182,9 +183,8 @@ class RunView:
 
 def run_view(store: Store, run: str) -> RunView:
     """Everything about a run but its samples. Raises UsageError for one that does not exist."""
-    summary = store.summarise_run(store.find_run(run))
-    run = summary.info.id
-    result, tallies = result_of(store, run), store.read_tallies(run, with_children=True)
+    result, summary = result_of(store, run), store.summarise_run(store.find_run(run))
+    run, tallies = result.run, store.read_tallies(result.run, with_children=True)
     rounds = [(info, solved) for info, solved in store.read_rounds(run) if info.phase == FUNCTIONAL]
     tried = {info.number: len(info.attempted) for info, _ in store.read_rounds(run, with_children=True)}
     first, info, models = store.find_optimisation(run), summary.info, read_by_model(store, run)
@@ -239,6 +239,7 @@ def run_view(store: Store, run: str) -> RunView:
         tool_use=read_tool_use(store, run),
         remarks=store.read_remarks(run),
         given_name=info.name,
+        known=result.known,
     )
 
 
@@ -329,8 +330,9 @@ def _view_tasks(result: RunResult, tallies: Iterable[Tally], numbers: Sequence[i
         counts[tally.task, tally.round] = (right + tally.right, samples + tally.judged)
     for task in result.per_task.values():
         yield _view_task(task, [counts.get((task.task, number)) for number in numbers], numbers)
-    for name in result.solved_before:
-        yield TaskRow(name, "", "given", None, 0.0, 0, 0, None, False, (None,) * len(numbers))
+    apart = dict.fromkeys(result.solved_before, "given") | dict.fromkeys(result.known_before, "known")
+    for name, state in apart.items():
+        yield TaskRow(name, "", state, None, 0.0, 0, 0, None, False, (None,) * len(numbers))
 
 
 def _view_task(task: TaskResult, counts: Sequence[tuple[int, int] | None], numbers: Sequence[int]) -> TaskRow:

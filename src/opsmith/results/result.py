@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opsmith.agents.guardian import Effect
 from opsmith.agents.reply import CUT_SHORT, REPEATED
-from opsmith.records import Experience, Task, Usage, to_json
+from opsmith.records import KNOWN, Experience, Task, Usage, to_json
 from opsmith.results.counting import group_of
 from opsmith.results.metrics import (
     GroupScore,
@@ -36,6 +36,18 @@ class RoundResult:
 
 
 @dataclass(frozen=True)
+class KnownResult:
+    """A program that the run was given, and what became of it: none of a model's."""
+
+    task: str
+    author: str  # person, model or rules
+    place: str  # where it came from
+    state: str  # shown, refused, unjudged, kept (no round began since) or unused (the task had a program)
+    round: int | None = None  # the first that shows it; None: none does
+    message: str = field(default="", metadata={"left_out": ""})  # of the verdict on one that is not right
+
+
+@dataclass(frozen=True)
 class TaskResult:
     task: str
     group: str
@@ -54,7 +66,8 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """Tasks `solved_before` were solved before the run began (another run's, or imported): they count nowhere else."""
+    """Tasks `solved_before` were solved before the run began (another run's, or imported): they count nowhere else. Nor
+    do those that are `known` from the start; what is given later stays counted as unsolved by the model."""
 
     run: str
     model: str
@@ -73,6 +86,8 @@ class RunResult:
     wall_s: float  # of all sessions that ended in an orderly way
     experiences: tuple[Experience, ...] = field(repr=False)  # all, those given included
     name: str = ""  # that people gave the run; "": none
+    known: tuple[KnownResult, ...] = ()  # what the run was given, right or not
+    known_before: tuple[str, ...] = ()  # tasks of its own with such a program before any round
 
     @property
     def solved(self) -> int:
@@ -106,6 +121,7 @@ class RunResult:
             "solved": self.solved,
             "tasks": self.overall.tasks,
             "given": list(self.solved_before),
+            **({"known": to_json(self.known)} if self.known else {}),
             "pass_at_1": self.overall.pass_at_1,
             "pass_at_n": self.overall.pass_at_n,
             "groups": to_json(self.groups),
@@ -130,7 +146,8 @@ def result_of(store: Store, run: str) -> RunResult:
     run = summary.info.id
     solutions = store.read_experiences(run)
     earned = {row.experience.task.id: row for row in solutions if row.sample is not None}
-    before = {row.experience.task.digest for row in solutions if row.sample is None}
+    before = {row.experience.task.digest for row in solutions if row.is_earlier}
+    known = {row.experience.task.digest for row in solutions if row.experience.is_known}
     tasks = [task for task in store.read_tasks(run) if task.digest not in before]
     failed = list_failed_samples(store, run, list_functional_rounds(store, run))
     unjudged = Counter(sample.task for sample in failed)
@@ -151,7 +168,7 @@ def result_of(store: Store, run: str) -> RunResult:
         finished=summary.finished,
         rounds=_read_rounds(store, run),
         per_task=per_task,
-        solved_before=tuple(task.id for task in store.read_tasks(run) if task.digest in before),
+        solved_before=tuple(task.id for task in store.read_tasks(run) if task.digest in before - known),
         overall=score_rates(list(rates.values())),
         groups=score_by_group(rates, {name: row.group for name, row in per_task.items()}),
         usage=summary.usage,
@@ -161,7 +178,30 @@ def result_of(store: Store, run: str) -> RunResult:
         wall_s=summary.seconds,
         experiences=tuple(row.experience for row in solutions),
         name=summary.info.name,
+        known=tuple(list_known(store, run)),
+        known_before=tuple(task.id for task in store.read_tasks(run) if task.digest in before & known),
     )
+
+
+def list_known(store: Store, run: str) -> Iterator[KnownResult]:
+    """What the run was given, in the order in which it came, then what the run that it began with had been given."""
+    kept = {row.experience.task.digest: row.experience for row in store.read_experiences(run)}
+    listed, last = set[str](), max((info.number for info, _ in store.read_rounds(run)), default=-1)
+    for entry in store.read_known(run):
+        program, own, verdict = entry.program, kept.get(entry.key[0]), entry.verdict
+        about = (program.task.id, program.author, program.place)
+        if not verdict.passed:
+            yield KnownResult(*about, verdict.outcome.value, message=verdict.message)
+        elif own is not None and not (own.is_known and own.source == program.source):
+            yield KnownResult(*about, "unused")
+        elif own is None or own.round > last:
+            yield KnownResult(*about, "kept")
+        else:
+            yield KnownResult(*about, "shown", max(own.round, 0))
+        listed |= {entry.key[0]} if verdict.passed else set()
+    for experience in kept.values():
+        if experience.is_known and experience.task.digest not in listed:
+            yield KnownResult(experience.task.id, experience.origin.removeprefix(KNOWN), "--from", "shown", 0)
 
 
 def guardian_effects(store: Store, run: str) -> dict[str, int]:

@@ -19,6 +19,7 @@ from opsmith.store.schema import (
     candidate,
     experience,
     full_verdict,
+    known,
     measurement,
     plan,
     plan_node,
@@ -37,6 +38,7 @@ _NAMING = (  # columns that hold the hash of a text
     *(task.c.body, request.c.prompt, candidate.c.id, verdict.c.body, reverdict.c.body, full_verdict.c.body),
     *(experience.c.body, experience.c.source, measurement.c.body, profile.c.body, suggestion.c.body),
     *(verdict.c.build, reverdict.c.build, plan.c.body, plan_node.c.body, tool_call.c.arguments, tool_call.c.result),
+    *(known.c.body, known.c.source, known.c.verdict),
 )
 
 

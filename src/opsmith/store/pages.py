@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Row, exists, func, or_, select, tuple_
 
-from opsmith.records import Diagnostic, Outcome, Stage, verdict_from_json
+from opsmith.records import KNOWN, Diagnostic, Outcome, Stage, verdict_from_json
 from opsmith.store import schema
 from opsmith.store.queries import Reader
 from opsmith.store.reading import read_outcome
@@ -98,7 +98,7 @@ class Page:
 
 @dataclass(frozen=True)
 class SolvedTask:
-    """A task of a run that has a solution; `sample` None: it had one when the run began."""
+    """A task of a run that has a solution; `sample` None: the run was given it, when it began or later."""
 
     task: str
     digest: str
@@ -106,6 +106,17 @@ class SolvedTask:
     rate: float
     sample: str | None
     contaminated: bool
+    origin: str
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was given as known (`Experience.is_known`)."""
+        return self.origin.startswith(KNOWN)
+
+    @property
+    def is_earlier(self) -> bool:
+        """As `KeptExperience.is_earlier`."""
+        return self.sample is None and not (self.is_known and self.round >= 0)
 
 
 def count_kinds(reader: Reader, run: str, number: int) -> Counter[SampleKind]:
@@ -224,6 +235,7 @@ def list_solutions(reader: Reader, run: str, with_children: bool = False) -> lis
         solved.c.success_rate,
         solved.c.sample,
         solved.c.contaminated,
+        solved.c.origin,
     )
     query = select(*columns).where(solved.c.run == run).order_by(solved.c.round, solved.c.task)
     return [SolvedTask(*tuple(row)) for row in reader.fetch_rows(query) if row.task not in children]

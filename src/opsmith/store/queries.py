@@ -10,7 +10,7 @@ from opsmith.store.measurements import SpeedQueries, StoredSpeed
 from opsmith.store.notes import NoteQueries
 from opsmith.store.plans import PlanQueries, StoredPlan
 from opsmith.store.rounds import Answer, RoundQueries, Tally
-from opsmith.store.runs import KeptExperience, RunQueries, RunSummary
+from opsmith.store.runs import KeptExperience, RunQueries, RunSummary, StoredKnown
 from opsmith.store.samples import Call, CandidateRow, SampleDetail, SampleQueries, SampleRow
 from opsmith.store.steps import StepQueries, StepRow
 from opsmith.store.tool_calls import ToolCallQueries
@@ -25,6 +25,7 @@ __all__ = [
     "SampleDetail",
     "SampleRow",
     "StepRow",
+    "StoredKnown",
     "StoredPlan",
     "StoredSpeed",
     "Tally",

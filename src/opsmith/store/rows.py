@@ -15,6 +15,7 @@ from opsmith.records import (
     Boundary,
     Candidate,
     Experience,
+    KnownProgram,
     Suggestion,
     Task,
     Verdict,
@@ -395,6 +396,15 @@ def experience_rows(run: str, experience: Experience, sample: str | None, contam
     row = {"run": run, **task, **earned, "source": source, "sample": sample, "contaminated": contaminated}
     row["gain"] = experience.gain
     return [text_row(experience.source), text_row(task_body(experience.task)), (schema.experience, row)]
+
+
+def known_rows(run: str, program: KnownProgram, verdict: Verdict) -> list[Row]:
+    """A program that was given to a run, and what the full level says of it."""
+    texts = (task_body(program.task), program.source, dumps(replace(verdict, judging_seconds=0.0)))
+    rows = [text_row(body) for body in texts]
+    hashes = dict(zip(("body", "source", "verdict"), (values["hash"] for _, values in rows), strict=True))
+    about = {"run": run, "task": program.task.id, "author": program.author, "place": program.place}
+    return [*rows, (schema.known, {**about, **hashes, "seconds": verdict.judging_seconds, "at": time.time()})]
 
 
 def round_end_row(run: str, number: int, solved: Sequence[str]) -> Row:

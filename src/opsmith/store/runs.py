@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row, Table, exists, func, select, true
 
 from opsmith.errors import UsageError
-from opsmith.records import Experience, Task, Usage
+from opsmith.records import KNOWN, Experience, KnownProgram, Task, Usage, Verdict, verdict_from_json
 from opsmith.store import schema
 from opsmith.store.requests import RequestQueries
 from opsmith.store.rows import RunInfo, task_from_body
@@ -36,11 +36,29 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class KeptExperience:
-    """An experience as the store has it; `sample` None: it was there when the run began."""
+    """An experience as the store has it; `sample` None: it was given to the run, when that began or later."""
 
     experience: Experience
     sample: str | None
     contaminated: bool
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it was there before any round: nobody was asked for its task."""
+        return self.sample is None and not (self.experience.is_known and self.experience.round >= 0)
+
+
+@dataclass(frozen=True)
+class StoredKnown:
+    """A program that was given to a run, with its verdict at the full level."""
+
+    program: KnownProgram
+    verdict: Verdict
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What no two that are judged share: the digest of the task, and the program."""
+        return self.program.task.digest, self.program.source
 
 
 class RunQueries(RequestQueries):
@@ -80,7 +98,8 @@ class RunQueries(RequestQueries):
         own, solved, names = _is_of(run_end, only), schema.experience, self.read_names()
         tasks, rounds = self._count_by_run(schema.task, only), self._count_by_run(schema.round_end, only)
         is_own = exists().where(schema.task.c.run == solved.c.run, schema.task.c.body == solved.c.body)
-        given = self._count_by_run(solved, only, solved.c.sample.is_(None), is_own)
+        is_late = solved.c.origin.startswith(KNOWN) & (solved.c.round >= 0)  # it was asked for before it was given
+        given = self._count_by_run(solved, only, solved.c.sample.is_(None), is_own, ~is_late)
         node = schema.plan_node  # a task that a plan of the run has made is none of its own
         is_child = exists().where(node.c.run == solved.c.run, node.c.id == solved.c.task)
         right = self._count_by_run(solved, only, solved.c.sample.is_not(None), ~is_child)
@@ -150,6 +169,25 @@ class RunQueries(RequestQueries):
         )
         children = frozenset() if with_children else self.list_children(run)
         return [_read_experience(row) for row in self.fetch_rows(query) if row.task not in children]
+
+    def read_known(self, run: str) -> list[StoredKnown]:
+        """The programs that were given to a run, right or not, in the order in which they came."""
+        known, body, verdict = schema.known, text.alias("task_text"), text.alias("verdict_text")
+        query = (
+            select(known, text.c.body.label("program"), body.c.body.label("task_body"), verdict.c.body.label("judged"))
+            .join(text, text.c.hash == known.c.source)
+            .join(body, body.c.hash == known.c.body)
+            .join(verdict, verdict.c.hash == known.c.verdict)
+            .where(known.c.run == run)
+            .order_by(known.c.id_number)
+        )
+        return [
+            StoredKnown(
+                KnownProgram(task_from_body(row.task_body), row.program, row.author, row.place),
+                verdict_from_json(json.loads(row.judged)),
+            )
+            for row in self.fetch_rows(query)
+        ]
 
     def read_contents(self, run: str) -> frozenset[tuple[str, str]]:
         """Every record of a run as (table, JSON), clock times left out: equal runs have equal contents.

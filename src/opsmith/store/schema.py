@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from opsmith.store.texts import TEXT
 
-VERSION = 9  # what later ones bring: `migrations/versions`
+VERSION = 10  # what later ones bring: `migrations/versions`
 CLOCK = frozenset({"at", "seconds", "id_number", "secret"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -272,6 +272,20 @@ experience = _make_table(
     Column("contaminated", Boolean, nullable=False),  # it equals an example of its own prompt
     Column("gain", Float, nullable=True),  # over the program it began from; null: not known
 )
+known = _make_table(
+    "known",  # a program that was given to a run, with its verdict
+    _number_column(),
+    _text_column("run"),
+    _text_column("task"),
+    _text_column("body"),  # hash of the task's JSON
+    _text_column("source"),  # hash
+    _text_column("author"),  # person, model, rules
+    _text_column("place"),  # where it came from
+    _text_column("verdict"),  # hash of the JSON
+    _seconds_column("seconds"),
+    _seconds_column("at"),
+    clustered=False,
+)
 suggestion = _make_table(
     "suggestion",  # the change that an analyst asked of a sample
     _key_column("sample"),
@@ -353,6 +367,7 @@ Index("verdict_by_time", verdict.c.run, verdict.c.at)
 Index("full_verdict_by_run", full_verdict.c.run)
 Index("candidate_by_agent", candidate.c.run, candidate.c.agent)
 Index("control_by_run", control.c.run, control.c.id_number)
+Index("known_by_run", known.c.run, known.c.id_number)
 Index("tag_by_run", tag.c.run, tag.c.id_number)
 Index("suggestion_by_run", suggestion.c.run)
 Index("tool_call_by_run", tool_call.c.run)

@@ -66,8 +66,13 @@ class TaskCell:
 
     @property
     def was_given(self) -> bool:
-        """It was solved before the run began."""
+        """The model has not solved it, and yet there is a program."""
         return self.solution is not None and self.solution.sample is None
+
+    @property
+    def given_as(self) -> str:
+        """`known`: people gave its program; `given`: the run that this one began with, or an import."""
+        return "known" if self.solution is not None and self.solution.is_known else "given"
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class RunSnapshot:
 
     @property
     def task_count(self) -> int:
-        return sum(not cell.was_given for cell in self.task_cells)
+        return sum(cell.solution is None or not cell.solution.is_earlier for cell in self.task_cells)
 
     @property
     def plan_summary(self) -> str:

@@ -146,7 +146,7 @@ def fill_attempts(site: Site, run: str, task: str) -> dict[str, Any]:
     row = TaskRow(
         id=cell.id,
         group=cell.group,
-        state="given" if cell.was_given else "solved" if solution else "unsolved",
+        state=cell.given_as if cell.was_given else "solved" if solution else "unsolved",
         round=solution.round if solution else None,
         rate=solution.rate if solution else 0.0,
         right=cell.right,
