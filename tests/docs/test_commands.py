@@ -35,6 +35,7 @@ CHAINS = {
     "a shared store": ["shared-store.md"],
     "a cluster": ["many-machines.md"],
     "the paper": ["experiments.md", "bridges.md"],
+    "search or recitation": ["study.md"],
     "the start": ["index.md", "installing.md", "choose-your-path.md"],
     "kernels in C": ["c.md"],
     "other machines": ["other-machines.md"],
@@ -66,6 +67,7 @@ NOT_RUN = {
     "command-agents.md": 1,
     "mcp.md": 2,
     "plans.md": 1,
+    "study.md": 1,
 }  # blocks that say so, and why
 
 
