@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
+from opsmith.cli.options import TargetName
 from opsmith.errors import UsageError
+from opsmith.suites import DEFAULT_TARGET
 from opsmith.terminal import write_document
 
 
@@ -49,13 +51,17 @@ def init_project(
 
 def new_task(
     function: Annotated[
-        str, typer.Argument(metavar="FUNCTION", help="The function, as module:function or file.py:function.")
+        str, typer.Argument(metavar="FUNCTION", help="As module:function or file.py:function; or a torch.nn.Module.")
     ],
+    target: TargetName = None,
     shape: Annotated[
         list[str] | None,
         typer.Option(metavar="X=4,8[:TYPE]", help="A tensor's shape: sizes, or letters for dims. Once per tensor."),
     ] = None,
-    value: Annotated[list[str] | None, typer.Option(metavar="X=V", help="An argument that is no tensor.")] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option(metavar="X=V", help="An argument that is no tensor; of a module: of its constructor."),
+    ] = None,
     example: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .pt or .npz file with the arguments by name.")
     ] = None,
@@ -66,22 +72,29 @@ def new_task(
         Path | None, typer.Option("-o", metavar="FILE", help="Write the draft there; default: stdout.")
     ] = None,
 ) -> None:
-    """Draft a task file from a PyTorch function.
+    """Draft a task from a PyTorch function or module: a problem file with --target, a task in STeP without.
 
     The function's module is imported and the function is run, here and with your rights: give your own code only.
-    Inputs, outputs and the reference are filled in. The functions that the hardware offers are left to you; a problem
-    file (--problem) needs none.
+    Inputs, sizes, outputs and the reference are filled in. A problem file has all that a task needs, and the frame of a
+    program lies beside it, in plain/. In STeP the functions that the hardware offers are left to you.
     """
-    from opsmith.scaffold.draft import DraftRequest, draft_task, id_of_new_file
+    from opsmith.scaffold.draft import DraftRequest, draft_task, id_of_new_file, write_draft
 
     task_id = id_of_new_file(output) if output is not None else ""
+    request = DraftRequest(function, tuple(shape or ()), tuple(value or ()), example, task_id, problem)
     with redirect_stdout(sys.stderr):  # what the user's module prints is no part of the draft
-        drafted = draft_task(DraftRequest(function, tuple(shape or ()), tuple(value or ()), example, task_id, problem))
+        if target in (None, DEFAULT_TARGET):
+            drafted = draft_task(request)
+        else:
+            from opsmith.imports.kernelbench.folder import ANALYSES
+            from opsmith.imports.worker import ImportWorkers
+            from opsmith.scaffold.problem import draft_problem
+
+            with ImportWorkers(trust=True, services=ANALYSES) as workers:
+                drafted = draft_problem(request, target, workers)
     for note in drafted.notes:
         typer.echo(f"note: {note}", err=True)
     if output is None:
         write_document(drafted.text)
-    else:
-        output.write_text(drafted.text, encoding="utf-8")
-        missing = "look at data and sizes" if problem else "add fns and impl"
-        typer.echo(f"{output}: drafted; {missing}, then: opsmith check {output}", err=True)
+        return
+    typer.echo(write_draft(drafted, output), err=True)

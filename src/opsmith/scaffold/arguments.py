@@ -2,7 +2,8 @@
 
     x=4,8   x=N,D   x=N,8:int64   idx=N:int64:0:9        sizes or dims' names, outermost first; type; least and largest
 
-A size is an example of a dim; a name of one capital letter is the dim itself. 1 stays 1.
+A size is an example of a dim; a name of one capital letter is the dim itself. 1 stays 1. Values may name dims where a
+problem file is drafted: `normalized_shape=[D]`.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ import numpy
 import torch
 
 from opsmith.errors import UsageError
-from opsmith.problems.dtypes import NAMES_BY_TORCH, STREAM_DTYPES
+from opsmith.problems.dtypes import NAMES_BY_TORCH
 from opsmith.scaffold.functions import Function
 
+TYPES = tuple(NAMES_BY_TORCH.values())
 AXIS = re.compile(r"[A-Z]|[1-9]\d{0,6}")
 FORM = "NAME=SIZES[:TYPE[:LEAST:LARGEST]], such as x=4,8 or x=N,D or idx=N:int64:0:9"
+
+
+class DimText(str):
+    """A Python expression that names dims, such as `[D]`."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 @dataclass(frozen=True)
@@ -38,20 +47,23 @@ class TensorArgument:
 
     @property
     def is_whole(self) -> bool:
-        return self.dtype.startswith("int")
+        return self.dtype.startswith(("int", "uint"))
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """All tensors in the order of the function's parameters, and the values that stay as they are."""
+    """All tensors in the order of the function's parameters, and the values that stay as they are. A value with a dim
+    in it is a DimText."""
 
     tensors: tuple[TensorArgument, ...]
     values: Mapping[str, Any]
 
 
-def read_arguments(function: Function, shapes: Sequence[str], values: Sequence[str], example: Path | None) -> Arguments:
+def read_arguments(
+    function: Function, shapes: Sequence[str], values: Sequence[str], example: Path | None, takes_dims: bool = False
+) -> Arguments:
     """What the options say, over an example file, over annotations. Raises UsageError for what is missing or wrong."""
-    stated = dict(_read_value(text) for text in values)
+    stated = dict(_read_value(text, takes_dims) for text in values)
     tensors = {tensor.name: tensor for tensor in _read_annotations(function)}
     for name, value in _read_examples(example).items() if example is not None else ():
         if isinstance(value, TensorArgument):
@@ -73,8 +85,8 @@ def parse_shape(text: str) -> TensorArgument:
     if not equals or not name.strip().isidentifier() or len(bounds) not in {0, 1, 3}:
         raise UsageError(f"--shape {text}: expected {FORM}")
     dtype = NAMES_BY_TORCH.get(bounds[0], bounds[0]) if bounds else "fp32"
-    if dtype not in STREAM_DTYPES:
-        raise UsageError(f"--shape {text}: given type {bounds[0]!r}; expected one of {', '.join(STREAM_DTYPES)}")
+    if dtype not in TYPES:
+        raise UsageError(f"--shape {text}: given type {bounds[0]!r}; expected one of {', '.join(TYPES)}")
     argument = TensorArgument(name.strip(), _read_axes(sizes, f"--shape {text}"), dtype)
     if len(bounds) == 3:
         return _set_bounds(argument, bounds[1], bounds[2], text)
@@ -99,10 +111,15 @@ def _set_bounds(argument: TensorArgument, low: str, high: str, text: str) -> Ten
     return replace(argument, low=int(low), high=int(high))
 
 
-def _read_value(text: str) -> tuple[str, Any]:
+def _read_value(text: str, takes_dims: bool) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     try:
         if equals and name.strip().isidentifier():
+            tree = ast.parse(value.strip(), mode="eval")
+            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            if takes_dims and names and all(map(AXIS.fullmatch, names)):
+                ast.literal_eval(re.sub(r"\b[A-Z]\b", "1", value.strip()))
+                return name.strip(), DimText(value.strip())
             return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
         pass
@@ -143,8 +160,8 @@ _EXAMPLE = "the function's arguments by name: torch.save({'x': x}, 'example.pt')
 def _describe_tensor(name: str, tensor: Any) -> TensorArgument:
     dtype = str(tensor.dtype).removeprefix("torch.")
     argument = TensorArgument(name, tuple(tensor.shape), NAMES_BY_TORCH.get(dtype, dtype))
-    if argument.dtype not in STREAM_DTYPES:
-        raise UsageError(f"{name}: given a tensor of {dtype}; expected one of {', '.join(STREAM_DTYPES)}")
+    if argument.dtype not in TYPES:
+        raise UsageError(f"{name}: given a tensor of {dtype}; expected one of {', '.join(TYPES)}")
     if tensor.dim() == 0 or tensor.numel() == 0:
         shape = f"shape {tuple(tensor.shape)}"
         raise UsageError(f"{name}: given a tensor of {shape}; expected at least one axis, and sizes of at least 1")
@@ -161,14 +178,15 @@ def _order_arguments(function: Function, tensors: Mapping[str, TensorArgument], 
         if not tensors:
             raise UsageError(f"{function.name}: given no shapes; expected --shape {FORM}")
         return Arguments(tuple(tensors.values()), values)
-    kinds = {name: parameter.kind for name, parameter in function.parameters.items()}
+    parameters = {**(function.made_with or {}), **function.parameters}
+    kinds = {name: parameter.kind for name, parameter in parameters.items()}
     anything = inspect.Parameter.VAR_KEYWORD in kinds.values()
     if (unknown := [name for name in (*tensors, *values) if name not in kinds]) and not anything:
         raise UsageError(f"{function.name}: it has no parameter {unknown[0]}; its parameters: {', '.join(kinds)}")
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     missing = [
         name
-        for name, parameter in function.parameters.items()
+        for name, parameter in parameters.items()
         if name not in {**tensors, **values} and parameter.default is parameter.empty and parameter.kind not in variable
     ]
     if missing or not tensors:
@@ -178,5 +196,5 @@ def _order_arguments(function: Function, tensors: Mapping[str, TensorArgument], 
             f"{function.name}: given no shape of {', '.join(missing_names) or 'any tensor'}; "
             f"expected one for each tensor; try: {options} (or --value {(missing_names or ['x'])[0]}=0.5 for a number)"
         )
-    order = [name for name in kinds if name in tensors] + [name for name in tensors if name not in kinds]
+    order = [name for name in function.parameters if name in tensors] + [name for name in tensors if name not in kinds]
     return Arguments(tuple(tensors[name] for name in order), values)

@@ -49,11 +49,15 @@ class DraftRequest:
 
 @dataclass(frozen=True)
 class Draft:
-    """The text of a task file, and what its author should know; the text has it as comments too."""
+    """The text of a task or problem file, and what its author should know; the text has it as comments too."""
 
     id: str
     text: str
     notes: tuple[str, ...]
+    is_problem: bool = False  # a problem file
+    target: str = ""  # the language that it was drafted for; "": none
+    program: str = ""  # the frame of a program for it; "": the language has none
+    suffix: str = ""  # of the program's file
 
 
 def id_of_new_file(path: Path) -> str:
@@ -65,13 +69,27 @@ def id_of_new_file(path: Path) -> str:
     return path.stem
 
 
+def write_draft(drafted: Draft, output: Path) -> str:
+    """Writes the file, and the frame of a program in `plain/` beside it unless one is there: what to do next."""
+    output.write_text(drafted.text, encoding="utf-8")
+    missing = "look at data and sizes" if drafted.is_problem else "add fns and impl"
+    rows = [f"{output}: drafted; {missing}, then: opsmith check {output}"]
+    program = output.parent / "plain" / f"{output.stem}{drafted.suffix}"
+    if drafted.program and not program.exists():
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(drafted.program, encoding="utf-8")
+        judging = f"opsmith verify {output} --target {drafted.target}"
+        rows.append(f"{program}: the frame of a program; write it, then: {judging}")
+    return "\n".join(rows)
+
+
 def draft_task(request: DraftRequest) -> Draft:
     """The draft. Raises UsageError for what is no function, shapes that it does not take, results that fit no task."""
     function = find_function(request.function)
     arguments = read_arguments(function, request.shapes, request.values, request.example)
     text = "" if function.path else write_standalone(function.undecorated())
     probe = Probe(function, arguments)
-    naming = name_axes(arguments, _find_capitals(text))
+    naming = name_axes(arguments, find_capitals(text))
     shapes = naming.shapes_at(naming.example)
     example = probe(shapes)
     probe.refuse_what_varies(shapes)
@@ -100,7 +118,7 @@ def draft_task(request: DraftRequest) -> Draft:
             "outputs": described,
             "shapes": _example_shape(naming),
         }
-    drafted = Draft(request.id, _render_draft(context, "problem" if request.is_problem else "draft"), told)
+    drafted = Draft(request.id, _render_draft(context, "problem" if request.is_problem else "draft"), told, request.is_problem)
     _read_back(drafted, read_problem if request.is_problem else get_target("step").read_task)
     _refuse_another_value(probe, naming, described)
     return drafted
@@ -117,7 +135,7 @@ def _output_dims(naming: Naming, probe: Probe, operations: Sequence[Operation], 
         raise UsageError(f"{where}{f', {makers[-1].name}' if makers else ''}: {error}") from error
 
 
-def _find_capitals(text: str) -> frozenset[str]:
+def find_capitals(text: str) -> frozenset[str]:
     """Names of one letter at the top of the function's text: they would hide a dim of that name."""
     names: set[str] = set()
     for node in ast.parse(text).body:

@@ -1,7 +1,7 @@
-"""Which function does a name mean? `module:function` or `file.py:function`; getting it runs that module.
+"""Which function or module does a name mean? `module:function` or `file.py:Class`; getting it runs that module.
 
-Of a function that is written in Python outside of PyTorch the text is carried into the task file; one of PyTorch's own
-is called by its name.
+Of what is written in Python outside of PyTorch the text is carried into the task file; one of PyTorch's own is called
+by its name.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, ModuleType
 from typing import Any
 
+from torch.nn import Module
+
 from opsmith.errors import UsageError
 
 LIBRARIES = frozenset({"torch", "numpy", *sys.stdlib_module_names})  # what a task file's code may import
@@ -29,6 +31,7 @@ class Function:
     call: Callable[..., Any]
     path: str  # how it is called where `torch` is imported; "": its text has to be carried
     parameters: Mapping[str, inspect.Parameter] | None  # None: PyTorch's own, which do not say
+    made_with: Mapping[str, inspect.Parameter] | None = None  # of a torch.nn.Module: its constructor's
 
     @property
     def file(self) -> str:
@@ -48,18 +51,31 @@ class Function:
         return function
 
 
-def find_function(full_name: str) -> Function:
-    """The function that a name means. Raises UsageError when there is none, or its text could not stand alone."""
+def find_function(full_name: str, takes_modules: bool = False) -> Function:
+    """The function, or the class of a torch.nn.Module, that a name means. Raises UsageError when there is none, or its
+    text could not stand alone."""
     place, _, name = full_name.rpartition(":")
     if not place or not name:
         raise UsageError(f"{full_name}: expected module:function or file.py:function, such as my_ops.py:row_softmax")
     module = _import_module(place)
     function = _find_attribute(module, name, full_name)
+    if takes_modules and isinstance(function, type) and issubclass(function, Module):
+        return _describe_module(name, module, function)
     library = (getattr(function, "__module__", None) or module.__name__).partition(".")[0]
     if library == "torch" and callable(function) and not isinstance(function, type):
         return Function(name.rpartition(".")[2], function, f"{module.__name__}.{name}", _read_parameters(function))
     _refuse_others(function, full_name)
     return Function(function.__name__, function, "", _read_parameters(function))
+
+
+def _describe_module(name: str, module: ModuleType, made: type[Module]) -> Function:
+    """Its parameters are those of `forward`."""
+    forward, made_with = (
+        {key: own for key, own in inspect.signature(method).parameters.items() if key != "self"}
+        for method in (made.forward, made.__init__)
+    )
+    is_torch = made.__module__.partition(".")[0] == "torch"
+    return Function(made.__name__, made, f"{module.__name__}.{name}" if is_torch else "", forward, made_with)
 
 
 def _import_module(place: str) -> ModuleType:

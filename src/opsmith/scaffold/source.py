@@ -1,6 +1,7 @@
-"""A function as a text that stands alone: itself, the functions it calls, the imports and constants it reads.
+"""A function or class as a text that stands alone: itself, what it calls, the imports and constants it reads.
 
-The text is the author's own, without decorators and without the annotations of parameters, which may name anything.
+The text is the author's own, without decorators of functions and without the annotations of parameters, which may name
+anything.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from opsmith.scaffold.functions import LIBRARIES
 LONGEST_CONSTANT = 200  # characters; a longer one is data
 
 
-def write_standalone(function: FunctionType) -> str:
-    """Imports, constants and helpers, then the function. Raises UsageError for what no text can carry."""
+def write_standalone(definition: FunctionType | type) -> str:
+    """Imports, constants and helpers, then the function or class. Raises UsageError for what no text can carry."""
     carried = _Carried()
-    carried.carry_function(function)
+    carried.carry_definition(definition)
     head = [*carried.imports, *carried.constants]
     return "\n".join([*head, *([""] if head else []), *carried.functions])
 
@@ -39,15 +40,17 @@ class _Carried:
         self.functions: list[str] = []
         self._known: dict[str, Any] = {}
 
-    def carry_function(self, function: FunctionType) -> None:
+    def carry_definition(self, definition: FunctionType | type) -> None:
         """Its text, after all that it reads."""
-        self._known[function.__name__] = function
-        text, defaults = _strip_function(function)
-        for name in dict.fromkeys([*_globals_read(function.__code__), *defaults]):
-            if name in function.__globals__:
-                self._carry_name(name, function.__globals__[name], _name_place(function))
+        self._known[definition.__name__] = definition
+        text, defaults = _strip_definition(definition)
+        codes, place = list(_list_codes(definition)), _name_place(definition)
+        module = vars(sys.modules[definition.__module__]) if isinstance(definition, type) else definition.__globals__
+        for name in dict.fromkeys([*(name for code in codes for name in _globals_read(code)), *defaults]):
+            if name in module:
+                self._carry_name(name, module[name], place)
             elif not hasattr(builtins, name):
-                given = f"{_name_place(function)}: it reads {name}, which its module does not have"
+                given = f"{place}: it reads {name}, which its module does not have"
                 raise UsageError(f"{given}; try: define it at the top of the module, or make it an argument")
         self.functions.append(text + "\n")
 
@@ -60,26 +63,36 @@ class _Carried:
         library = (getattr(value, "__module__", None) or "").partition(".")[0]
         if isinstance(value, ModuleType):
             self.imports += _module_import(name, value, reader)
-        elif isinstance(value, FunctionType) and library not in LIBRARIES:
+        elif isinstance(value, FunctionType | type) and library not in LIBRARIES:
             self._carry_helper(name, value)
         elif callable(value) and library in LIBRARIES and hasattr(value, "__name__"):
             self.imports.append(_import_from(name, value))
         else:
             self.constants.append(f"{name} = {_write_constant(name, value, reader)}")
 
-    def _carry_helper(self, name: str, value: FunctionType) -> None:
-        if value.__closure__ or value.__name__ == "<lambda>":
+    def _carry_helper(self, name: str, value: FunctionType | type) -> None:
+        if value.__name__ == "<lambda>" or (isinstance(value, FunctionType) and value.__closure__):
             raise UsageError(f"{name}: a lambda or closure; expected a function made by def at the top of a module")
         if value.__name__ != name and value.__name__ in self._known:
             raise UsageError(f"{name}: two different things are named {value.__name__}; try: rename one of them")
-        self.carry_function(value)
+        self.carry_definition(value)
         if value.__name__ != name:
             self.functions.append(f"{name} = {value.__name__}")
 
 
-def _name_place(function: FunctionType) -> str:
-    code = function.__code__
-    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}: {function.__name__}"
+def _name_place(definition: FunctionType | type) -> str:
+    if isinstance(definition, type):
+        return definition.__name__
+    code = definition.__code__
+    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}: {definition.__name__}"
+
+
+def _list_codes(definition: FunctionType | type) -> Iterator[CodeType]:
+    """The code of a function, or of every method of a class."""
+    own = vars(definition).values() if isinstance(definition, type) else [definition]
+    for value in own:
+        functions = [getattr(value, name, None) for name in ("__func__", "fget", "fset")]
+        yield from (one.__code__ for one in (value, *functions) if isinstance(one, FunctionType))
 
 
 def _globals_read(code: CodeType) -> Iterator[str]:
@@ -92,22 +105,38 @@ def _globals_read(code: CodeType) -> Iterator[str]:
             yield from _globals_read(constant)
 
 
-def _strip_function(function: FunctionType) -> tuple[str, list[str]]:
-    """A function's text without decorators and annotations, and the names that its defaults read."""
+def _strip_definition(definition: FunctionType | type) -> tuple[str, list[str]]:
+    """A text without decorators of the function and without annotations, and the names that are read when it is
+    defined: by defaults, and in a class by all that is no function."""
     try:
-        text = textwrap.dedent(inspect.getsource(function))
+        text = textwrap.dedent(inspect.getsource(definition))
     except (OSError, TypeError) as error:
-        raise UsageError(f"{function.__name__}: its text cannot be found; expected a function in a file") from error
+        raise UsageError(f"{definition.__name__}: its text cannot be found; expected it in a file") from error
     node = ast.parse(text).body[0]
-    assert isinstance(node, ast.FunctionDef)
+    assert isinstance(node, ast.FunctionDef | ast.ClassDef)
     data = text.encode()
     starts = [0, *(index + 1 for index, byte in enumerate(data) if byte == ord("\n"))]
-    for begin, end in sorted(_find_annotations(node, data, starts), reverse=True):
+    functions = [inner for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef)]
+    spans = [span for function in functions for span in _find_annotations(function, data, starts)]
+    for begin, end in sorted(spans, reverse=True):
         data = data[:begin] + data[end:]
-    rows = data.decode().splitlines()[node.lineno - 1 :]
-    defaults = [default for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None]
-    names = [leaf.id for default in defaults for leaf in ast.walk(default) if isinstance(leaf, ast.Name)]
-    return "\n".join(row.rstrip() for row in rows), names
+    rows = data.decode().splitlines()[node.lineno - 1 if isinstance(node, ast.FunctionDef) else 0 :]
+    return "\n".join(row.rstrip() for row in rows), list(_names_defined_with(node))
+
+
+def _names_defined_with(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
+    """Names that are read while a function or class is defined, not when it is called."""
+    if isinstance(node, ast.FunctionDef):
+        read = [default for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None]
+    else:
+        read = [*node.bases, *(keyword.value for keyword in node.keywords), *node.decorator_list]
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                yield from _names_defined_with(statement)
+                read += statement.decorator_list
+            else:
+                read += [inner for inner in ast.walk(statement) if isinstance(inner, ast.expr)]
+    yield from (leaf.id for inner in read for leaf in ast.walk(inner) if isinstance(leaf, ast.Name))
 
 
 def _find_annotations(node: ast.FunctionDef, data: bytes, starts: list[int]) -> Iterator[tuple[int, int]]:

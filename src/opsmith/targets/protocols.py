@@ -750,6 +750,16 @@ class Configured(Protocol):
 
 
 @runtime_checkable
+class Framed(Protocol):
+    """Programs have a frame, which a person may begin with."""
+
+    def write_frame(self, task: Task) -> str:
+        """What a program for the task is given and gives, in comments, and as much of a program as is the same for all
+        of them; it is refused until it is written."""
+        ...
+
+
+@runtime_checkable
 class Suffixed(Protocol):
     """Programs lie in files of their own: a task file's in `plain/` beside it, with the file's name."""
 

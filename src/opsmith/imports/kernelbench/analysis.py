@@ -43,10 +43,13 @@ from opsmith.imports.kernelbench.sizes import (
     WorkLimits,
     choose_bench,
     choose_sets,
+    grow_sizes,
+    keep_sound,
     shrink_sizes,
 )
 from opsmith.imports.kernelbench.source import ModuleSource, read_module
 from opsmith.imports.serving import serve_requests
+from opsmith.imports.trial import try_problem
 from opsmith.problems.bindings import Bindings
 from opsmith.problems.drawing import draw_case, draw_data, widen_data
 from opsmith.problems.faults import TaskFault
@@ -57,10 +60,16 @@ from opsmith.records import to_json
 
 JUDGED = WorkLimits(bytes_moved=1 << 19, operations=25_000_000)  # of the base sizes, where verdicts are given
 JUDGED_FLOOR = 8
+MOST_DOUBLINGS = 12  # of sizes that are examples
 SMALL = (64, 32, 16)  # what sizes are halved to where torch's meta device does not do
 SLOW_S = 0.15  # a sample on the meta device that takes longer is taken on numbers, where these are few
 _RECURRENT = re.compile(r"\bnn\.(?:GRU|LSTM|RNN)\b")  # for which the meta device takes every step in Python
 CLOSE = 1e-3  # relative to the largest output: the reference beside the module itself
+
+
+def answer_request(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a module: a draft, or why there is none. Of a drafted problem file: what it does at sizes (`trial`)."""
+    return try_problem(request) if "sets" in request else analyse_module(request)
 
 
 def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +77,7 @@ def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
     limits = WorkLimits(request["max_bytes"], request["max_operations"])
     try:
         answer = _ModuleAnalysis(
-            read_module(request["text"]), request["name"], request["group"], limits
+            read_module(request["text"]), request["name"], request["group"], limits, request.get("grows", False)
         ).describe_problem()
     except (ModuleRefusalError, CodeRefusalError, ModuleFailureError) as error:
         answer = {"refusal": f"{error}{_explain_device(str(error))}"}
@@ -86,8 +95,10 @@ def _explain_device(message: str) -> str:
 
 
 class _ModuleAnalysis:
-    def __init__(self, source: ModuleSource, name: str, group: str, limits: WorkLimits) -> None:
-        self._source, self._name, self._group, self._limits = source, name, group, limits
+    """`grows`: the file's own sizes are examples, and larger ones are timed."""
+
+    def __init__(self, source: ModuleSource, name: str, group: str, limits: WorkLimits, grows: bool) -> None:
+        self._source, self._name, self._group, self._limits, self._grows = source, name, group, limits, grows
         self._own = {constant.name: constant.value for constant in source.constants}
         self._device = META
         self._sampler = ModuleSampler(self._take_sample)
@@ -163,8 +174,11 @@ class _ModuleAnalysis:
     def _choose_sets(self, plan: AxisPlan, base: Sizes, large: Sizes) -> ChosenSets:
         fixed = {name: base[name] for name in plan.fixed}
         limit = WorkLimits(8 * JUDGED.bytes_moved, 8 * JUDGED.operations)
-        shapes = choose_sets(self._sampler, plan, base, limit)
-        bench = choose_bench(self._sampler, plan, base, {**large, **fixed}, self._limits)
+        shapes, large = choose_sets(self._sampler, plan, base, limit), {**large, **fixed}
+        if self._grows:
+            large = grow_sizes(self._sampler, plan, base, self._limits, MOST_DOUBLINGS)
+            shapes |= keep_sound(self._sampler, plan, {"larger": _halve_sizes(plan, base, large)}, self._limits, [base])
+        bench = choose_bench(self._sampler, plan, base, large, self._limits)
         return ChosenSets(base, shapes, bench if len(bench) >= 3 else {})
 
     def _restore_constants(self, large: Sizes, base: Sizes, facts: Examination) -> tuple[Sizes, Examination]:
@@ -297,6 +311,7 @@ class _ModuleAnalysis:
             "source": to_json(draft.provenance),
             "dims": draft.dims,
             "fixed": fixed,
+            "base": dict(draft.base),
             "warnings": self._warnings,
             "own_bytes": own.bytes_moved if own is not None else None,
             "own_operations": own.operations if own is not None else None,
@@ -310,6 +325,13 @@ def _halve_until(size: int, limit: int) -> int:
     while size > limit:
         size //= 2
     return size
+
+
+def _halve_sizes(plan: AxisPlan, base: Sizes, large: Sizes) -> Sizes:
+    """Odd multiples of the grains, halfway from the base sizes to these, as powers go."""
+    middle = {name: round((base[name] * large[name]) ** 0.5) for name in plan.dims}
+    grains = {name: plan.grains.get(name, 1) for name in plan.dims}
+    return {**base, **{name: grain * (max(1, middle[name] // grain) | 1) for name, grain in grains.items()}}
 
 
 def _is_degenerate(facts: Examination) -> bool:
@@ -354,4 +376,4 @@ def _runs_at(problem: Problem, sizes: Sizes) -> bool:
     return True
 
 
-serve_modules = partial(serve_requests, analyse_module)
+serve_modules = partial(serve_requests, answer_request)

@@ -258,21 +258,21 @@ def choose_sets(sampler: ModuleSampler, plan: AxisPlan, base: Sizes, limits: Wor
     """The sets for verdicts beside the base, by name: the module works there, and every axis is as the plan says."""
     tiny = {**base, **{name: max(plan.grains.get(name, 1), 1) for name in plan.dims}}
     sets = {"tiny": tiny, "odd": _move_sizes(plan, base, 0.6), "wide": _move_sizes(plan, base, 1.3)}
-    return _keep_sound(sampler, plan, sets, limits, [base])
+    return keep_sound(sampler, plan, sets, limits, [base])
 
 
 def choose_bench(
     sampler: ModuleSampler, plan: AxisPlan, base: Sizes, large: Sizes, limits: WorkLimits
 ) -> dict[str, Sizes]:
     """The sets that are timed: small, odd, large."""
-    grown = _grow_sizes(sampler, plan, large, limits)
+    grown = grow_sizes(sampler, plan, large, limits)
     sets = {"small": dict(base), "odd": _move_sizes(plan, large, 0.8), "large": grown}
     if sets["small"] == sets["large"]:
         sets["small"] = _move_sizes(plan, base, 0.5)
-    chosen = _keep_sound(sampler, plan, sets, limits, [])
+    chosen = keep_sound(sampler, plan, sets, limits, [])
     for name, factor in (("odd", 0.9), ("odd", 0.5), ("medium", 0.7), ("less", 0.4), ("least", 0.3)):
         if len(chosen) < 3 and name not in chosen:
-            chosen |= _keep_sound(sampler, plan, {name: _move_sizes(plan, large, factor)}, limits, [*chosen.values()])
+            chosen |= keep_sound(sampler, plan, {name: _move_sizes(plan, large, factor)}, limits, [*chosen.values()])
     return chosen
 
 
@@ -286,17 +286,18 @@ def _move_sizes(plan: AxisPlan, base: Sizes, factor: float) -> Sizes:
     return {**base, **moved}
 
 
-def _grow_sizes(sampler: ModuleSampler, plan: AxisPlan, sizes: Sizes, limits: WorkLimits) -> Sizes:
-    """Doubled, the smallest first, as long as they stay within the limits."""
+def grow_sizes(sampler: ModuleSampler, plan: AxisPlan, sizes: Sizes, limits: WorkLimits, times: int = 1) -> Sizes:
+    """Doubled so many times, the smallest first, as long as they stay within the limits."""
     grown = dict(sizes)
-    for name in sorted(plan.dims, key=lambda name: grown[name]):
-        doubled = plan.tie_sizes({**grown, name: 2 * grown[name]})
-        if (sample := sampler.sample(doubled)) and limits.measure_excess(sample) <= 1:
-            grown = doubled
+    for _ in range(times):
+        for name in sorted(plan.dims, key=lambda name: grown[name]):
+            doubled = plan.tie_sizes({**grown, name: 2 * grown[name]})
+            if (sample := sampler.sample(doubled)) and limits.measure_excess(sample) <= 1:
+                grown = doubled
     return grown
 
 
-def _keep_sound(
+def keep_sound(
     sampler: ModuleSampler, plan: AxisPlan, sets: Mapping[str, Sizes], limits: WorkLimits, used: Sequence[Sizes]
 ) -> dict[str, Sizes]:
     chosen: dict[str, Sizes] = {}

@@ -57,6 +57,7 @@ class CommandTarget(NativeTasks, DrawnTrials):
     `Sampled`, `HasManual`."""
 
     stages = ("PARSE", "COMPILE")
+    shows_function = False
 
     def __init__(self, name: str, language: Language) -> None:
         self.name = name

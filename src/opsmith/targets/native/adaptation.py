@@ -15,7 +15,7 @@ from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
-from opsmith.targets.native.signature import describe_c_type
+from opsmith.targets.native.signature import describe_c_type, make_signature
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import (
     TaskOptions,
@@ -31,9 +31,10 @@ from opsmith.targets.problem import audit_stated
 
 class NativeTasks:
     """The part of a compiled language that makes tasks: `Stating`, `Adapting`, `Configured`, `Explained`,
-    `Audited`."""
+    `Audited`, `Framed`."""
 
     name: str
+    comment: str
     shows_function = True  # tasks show the prototype of the function in C
 
     def read_options(self, words: Mapping[str, Any]) -> TaskOptions:
@@ -82,6 +83,15 @@ class NativeTasks:
 
     def problem_digest(self, task: Task) -> str:
         return hash_problem(self.find_problem(task))
+
+    def write_frame(self, task: Task) -> str:
+        """The arguments in comments, and the function in C where programs define it."""
+        signature = make_signature(self.find_problem(task))
+        rows = [f"{self.comment} {row}" for row in (f"{task.id}: a program to be written", *signature.list_arguments())]
+        if self.shows_function:
+            rows += ["#include <stdint.h>", "", '#error "not written yet: take this line away when it is"', ""]
+            rows += [f"{signature.prototype.removesuffix(';')}", "{", "}"]
+        return "\n".join(rows) + "\n"
 
     def explain_message(self, task: Task, message: str) -> str:
         return explain_shape_sets(self.find_problem(task), message)

@@ -131,6 +131,10 @@ class Signature:
         helpers = "".join(_HELPERS.get(dtype, "") for dtype in self.dtypes)
         return f"#include <stdint.h>\n{helpers}{self.prototype}\n"
 
+    def list_arguments(self) -> list[str]:
+        """A line for each."""
+        return [f"{argument.name}: {argument.meaning}" for argument in self.arguments]
+
 
 def make_signature(problem: Problem) -> Signature:
     """The function that computes a problem."""
