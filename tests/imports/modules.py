@@ -77,6 +77,35 @@ def get_init_inputs():
     return []
 """
 
+MANY = """
+torch.manual_seed(0)
+FACTOR = torch.tensor(2.0, dtype=torch.float32)
+TABLE = nn.functional.relu(torch.linspace(-1, 1, 6, dtype=torch.float32))
+
+class Model(nn.Module):
+    \"\"\"More weights than a signature bears, and constants of a type of their own.\"\"\"
+
+    def __init__(self, count):
+        super().__init__()
+        self.rows = nn.ParameterList([nn.Parameter(torch.randn(6)) for _ in range(count)])
+        self.norm = nn.LayerNorm(6)
+        self.table = torch.stack([TABLE] * 6).to(torch.float32)
+
+    def forward(self, x):
+        for row in self.rows:
+            x = x + 0.1 * row
+        return self.norm(x @ self.table * FACTOR)
+
+batch_size = 32
+count = 130
+
+def get_inputs():
+    return [torch.randn(batch_size, 6)]
+
+def get_init_inputs():
+    return [count]
+"""
+
 
 def write_module(body: str, *changes: tuple[str, str]) -> str:
     """The text of a file; each change replaces what is in the body."""

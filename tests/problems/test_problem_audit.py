@@ -8,6 +8,7 @@ from problems.examples import RMS_NORM, SOFTMAX, TOP_TWO, read_example
 
 from opsmith.problems.audit.findings import Finding, State
 from opsmith.problems.audit.problem import audit_problem
+from opsmith.problems.files.reading import read_problem
 
 PAGE = Path(__file__).parents[2] / "docs" / "problem-files.md"
 
@@ -49,3 +50,31 @@ def test_an_input_that_no_output_needs_is_found() -> None:
     (finding,) = find_faults(SOFTMAX, more, ("softmax(x):", "softmax(x, bias):"))
     assert finding.check == "inputs"
     assert "may ignore bias" in finding.found
+
+
+DECIDED = """
+problem: decided
+dims: {M: 8, N: 30}
+inputs: [{name: x, dtype: fp32, shape: [M, N], data: normal}]
+outputs: [{name: best, dtype: int64, shape: [M]}, {name: over, dtype: bool, shape: [M, N]}]
+reference: |
+  def decided(x):
+      return x.argmax(-1), x > 0.5
+"""
+
+
+def find_ties(text: str) -> list[Finding]:
+    notes = [finding for finding in audit_problem(read_problem(text).problem) if finding.state is State.NOTE]
+    return [finding for finding in notes if finding.check == "answers"]
+
+
+def test_equal_numbers_that_no_draw_has_are_told_with_the_case_to_add() -> None:
+    comparison, order = find_ties(DECIDED)
+    assert (comparison.check, comparison.state, "`>=` for `>`" in comparison.tried) == ("answers", State.NOTE, True)
+    assert "ties: of equal ones the first" in order.remedy
+    pasted = order.remedy.partition("\n")[2]
+    assert find_ties(f"{DECIDED}{pasted}\n") == []
+
+
+def test_a_comparison_whose_sides_are_equal_anyway_is_no_tie() -> None:
+    assert find_ties(SOFTMAX.replace("torch.softmax(x, -1)", "torch.where(x > 0, x, 0)")) == []

@@ -19,9 +19,6 @@ PACKAGES = frozenset(
 _OPTIONAL = ("einops",)
 _DENIED_MODULES = ("torch.hub", "torch.utils.cpp_extension", "torch.distributed", "torch.multiprocessing")
 _DENIED_NAMES = frozenset(["open", "exec", "eval", "compile", "__import__", "input", "breakpoint"])
-_PURE_CALLS = frozenset(
-    ["int", "float", "bool", "tuple", "list", "range", "len", "min", "max", "sum", "abs", "round", "pow"]
-)
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
@@ -52,7 +49,8 @@ def parse_foreign_code(text: str) -> ast.Module:
 
 
 def check_foreign_tree(tree: ast.Module, may_compute: bool = False) -> None:
-    """Raises CodeRefusalError. `may_compute`: constants may call functions of numbers (`max`, `math.sqrt`)."""
+    """Raises CodeRefusalError. `may_compute`: the top level may call what functions may, since the worker that confines
+    them runs it too."""
     try:
         for statement in tree.body:
             _check_statement(statement, may_compute)
@@ -72,17 +70,16 @@ def _check_statement(statement: ast.stmt, may_compute: bool) -> None:
 
 def _is_harmless(statement: ast.stmt, may_compute: bool) -> bool:
     if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant)  # a docstring
+        return isinstance(statement.value, ast.Constant) or (may_compute and _is_pure(statement.value, may_compute))
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         return statement.value is None or all(_is_pure(node, may_compute) for node in ast.walk(statement.value))
     return isinstance(statement, _DEFINITIONS)
 
 
 def _is_pure(node: ast.AST, may_compute: bool) -> bool:
-    if isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
-        return may_compute and (name in _PURE_CALLS or name.startswith("math."))
-    return not isinstance(node, ast.Await | ast.NamedExpr | ast.Yield | ast.YieldFrom)
+    return not (isinstance(node, ast.Call) and not may_compute) and not isinstance(
+        node, ast.Await | ast.NamedExpr | ast.Yield | ast.YieldFrom
+    )
 
 
 def _check_node(node: ast.AST) -> None:
@@ -109,7 +106,9 @@ def _check_module(module: str, line: int) -> None:
         names = ", ".join(sorted(PACKAGES - {"__future__"}))
         raise CodeRefusalError(f"line {line}: imports {module}; expected {names}")
     if package in _OPTIONAL and find_spec(package) is None:
-        raise CodeRefusalError(f"line {line}: imports {package}, which is not installed here")
+        raise CodeRefusalError(
+            f"line {line}: imports {package}, which is not installed here; try: pip install {package}"
+        )
     _refuse_denied(module, line)
 
 

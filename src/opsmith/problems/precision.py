@@ -5,11 +5,15 @@ Data is either in the declared precision or *wide*: all floating tensors and tor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
 
 from opsmith.problems.dtypes import FLOATS, TORCH_NAMES
 
@@ -40,6 +44,23 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
+
+
+class ClashSettling(TorchFunctionMode):
+    """Calls of torch that fail because floats of a narrower type meet float64 are made again in float64 throughout: the
+    reference is raised to it, and constants that it made in a type of its own are not."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return func(*args, **(kwargs or {}))
+        except RuntimeError as error:
+            if not _CLASH.search(str(error)):
+                raise
+            args, kwargs = tree_map_only(Tensor, widen_floats, (args, kwargs or {}))
+            return func(*args, **kwargs)
+
+
+_CLASH = re.compile(r"dtype|scalar type|[Tt]ype \(\w+\) and \w+ type")
 
 
 @contextmanager

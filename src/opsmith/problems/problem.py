@@ -114,7 +114,7 @@ class Provenance:
     licence: str = NO_LICENCE  # as its header, or a LICENSE file beside or above it, says
     text: str = ""  # of the file; flashinfer: the definition's JSON
     arguments: tuple[str, ...] = ()  # of the source's function, in order: names of inputs and scalars
-    weights: Mapping[str, str] = field(default_factory=dict)  # input -> key of the module's state
+    weights: Mapping[str, str] = field(default_factory=dict)  # input -> key of the module's state; several: packed
     sizes: Mapping[str, int] = field(default_factory=dict)  # the source's own, by dim, where the base sizes are smaller
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 
 import torch
+
+with contextlib.suppress(ImportError):  # an extra, which files of others use; no fork can read it
+    import einops  # noqa: F401
 
 
 def load_torch() -> None:

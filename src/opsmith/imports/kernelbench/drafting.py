@@ -3,6 +3,7 @@ code as setup, and a reference that calls it. Nothing is executed here."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +20,29 @@ from opsmith.problems.files.reading import ProblemFile
 from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem, Provenance
 
 UNIFORM = "uniform(0, 1)"
+MOST_ARGUMENTS = 128  # weights that are inputs of their own; more lie in one
 SPREAD = 0.1  # around a weight that the module initialises the same for every seed
 _NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
 _SEEDING = '    __import__("numpy").random.seed(int(torch.randint(2**31, ())))  # as torch is\n'
 _MADE = "make_inputs()"  # data that the module's own code makes
+_PACKING_HEAD = (
+    "# all weights lie in one array: key, offset in numbers, shape, spread of the drawn ones around the module's\n"
+)
+_PACKING = """
+def pack_weights():
+    model = make_model()
+    own = {**dict(model.named_buffers()), **dict(model.named_parameters())}
+    return torch.cat([
+        (own[key] + spread * torch.randn_like(own[key]) if spread else own[key]).reshape(-1)
+        for key, _, _, spread in PACKED
+    ])
+
+
+def unpack_weights(weights):
+    sizes = [torch.Size(shape).numel() for _, _, shape, _ in PACKED]
+    parts = weights.split(sizes)
+    return {key: part.view(shape) for (key, _, shape, _), part in zip(PACKED, parts)}
+"""
 FUNCTIONAL, LOADED = "functional", "loaded"  # how the reference gives its weights to the module
 
 Keys = tuple[int | str, ...]
@@ -69,6 +89,9 @@ class ProblemDraft:
         self._name, self._source, self._plan, self._facts, self._sets = name, source, plan, facts, sets
         self._style, self.base, self._group, self._cases = style, sets.base, group, cases
         self._weights = [state for state in facts.state if is_weight(state)]
+        self._is_packed = len(self._weights) > MOST_ARGUMENTS
+        if self._is_packed and len({state.dtype for state in self._weights}) > 1:
+            raise ValueError("weights of several types, which no array holds together")
         self._names = NameChooser({name})
         self.dims = self._choose_dims()
         self._names.used |= {*self.dims}
@@ -86,7 +109,8 @@ class ProblemDraft:
 
     def _make_problem(self) -> None:
         inputs = self._make_inputs()
-        weights = {self._name_weight(state): state for state in self._weights}
+        weights = {} if self._is_packed else {self._name_weight(state): state for state in self._weights}
+        self._packed = self._names.choose("weights", "packed_weights") if self._is_packed else ""
         scalars = self._name_constants()
         arguments = {
             **{tensor.name: keys for tensor, keys in inputs},
@@ -97,6 +121,9 @@ class ProblemDraft:
             *(tensor for tensor, _ in inputs),
             *(self._make_weight(name, state) for name, state in weights.items()),
         )
+        if self._is_packed:
+            type_ = ArrayType(self._weights[0].dtype, (parse_dim(str(sum(map(self._count_numbers, self._weights)))),))
+            tensors = (*tensors, InputTensor(self._packed, type_, None, expression="pack_weights()"))
         sizes = self._complete(self._sets.base)
         dtypes = {tensor.type.dtype for tensor in tensors} | {output.types[0].dtype for output in outputs}
         problem = Problem(
@@ -193,6 +220,21 @@ class ProblemDraft:
         data = f"{own} + {SPREAD} * torch.randn_like({own})" if state.is_constant else own
         return InputTensor(name, self._make_type(f"weight {state.name}", state.dtype), None, expression=data)
 
+    def _find_shape(self, state: StateFacts) -> tuple[int, ...]:
+        return self._make_type(f"weight {state.name}", state.dtype).shape_at({})
+
+    def _count_numbers(self, state: StateFacts) -> int:
+        return math.prod(self._find_shape(state))
+
+    def _write_packing(self) -> str:
+        """The table of what lies where in the one array of all weights, and the code that packs and unpacks it."""
+        rows, offset = [], 0
+        for state in self._weights:
+            spread = SPREAD if state.is_constant else 0
+            rows.append(f"    ({state.name!r}, {offset}, {self._find_shape(state)}, {spread}),\n")
+            offset += self._count_numbers(state)
+        return f"{_PACKING_HEAD}PACKED = [\n{''.join(rows)}]\n{_PACKING}"
+
     def _make_outputs(self) -> tuple[OutputTensors, ...]:
         single = len(self._facts.outputs) == 1
         outputs = []
@@ -215,6 +257,8 @@ class ProblemDraft:
             text,
             f"@functools.cache\ndef make_model():\n{seeding}    return {MODEL}({arguments})\n",
         ]
+        if self._is_packed:
+            pieces.append(self._write_packing())
         if needs_inputs:
             pieces.append(f"@functools.cache\ndef make_inputs():\n{seeding}    return {MAKE_INPUTS}()\n")
         return "\n".join(pieces)
@@ -222,7 +266,8 @@ class ProblemDraft:
     def _write_reference(self, arguments: Mapping[str, Keys], weights: Mapping[str, StateFacts]) -> str:
         constants = {leaf.keys: repr(leaf.value) for leaf in self._facts.constants}
         scalars = [name for name, keys in arguments.items() if keys in constants]
-        names = [*(name for name in arguments if name not in scalars), *weights, *scalars]
+        packed = [self._packed] if self._is_packed else []
+        names = [*(name for name in arguments if name not in scalars), *weights, *packed, *scalars]
         texts = {
             **constants,
             **{keys: name for name, keys in arguments.items()},
@@ -230,7 +275,9 @@ class ProblemDraft:
         call = ", ".join(_write_nested(texts, (number,)) for number in range(_count_children(texts, ())))
         rows = [f"def {self._name}({', '.join(names)}):"]
         state = "{" + ", ".join(f"{state.name!r}: {name}" for name, state in weights.items()) + "}"
-        if not weights:
+        if self._is_packed:
+            state = f"unpack_weights({self._packed})"
+        if not weights and not self._is_packed:
             rows.append(f"    outputs = make_model()({call})")
         elif self._style == FUNCTIONAL:
             comma = "," if call and not call.endswith(",") else ""
@@ -247,6 +294,7 @@ class ProblemDraft:
         own = {constant.name: constant.value for constant in self._source.constants}
         sizes = {name: own[name] for name in own if name in self.dims or own[name] != self._sets.base[name]}
         keys = {name: state.name for name, state in weights.items()}
+        keys |= {self._packed: " ".join(state.name for state in self._weights)} if self._is_packed else {}
         return Provenance("kernelbench", "", "", arguments=tuple(ordered), weights=keys, sizes=sizes)
 
 

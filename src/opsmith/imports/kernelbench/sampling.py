@@ -105,6 +105,7 @@ class Sample:
     constants: tuple[str, ...]  # what else is passed to it, as texts
     operations: int
     bytes_moved: int
+    parameters: int = 0
 
     @property
     def form(self) -> tuple[object, ...]:
@@ -166,7 +167,7 @@ def sample_module(source: ModuleSource, sizes: Sizes, device: str) -> Sample:
     arrays = {label: tensor for label, tensor in tensors.items() if isinstance(tensor, Tensor)}
     shapes = {label: tuple(tensor.shape) for label, tensor in arrays.items()}
     moved = sum(math.prod(tensor.shape) * tensor.element_size() for tensor in arrays.values())
-    return Sample(shapes, constants, counter.get_total_flops(), moved)
+    return Sample(shapes, constants, counter.get_total_flops(), moved, len([*instance.model.parameters()]))
 
 
 class FactoryRecorder(TorchFunctionMode):

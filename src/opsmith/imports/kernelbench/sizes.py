@@ -116,10 +116,13 @@ class AxisPlan:
 
 
 class SizeVariation:
-    """Moves one size after the other, and sees what follows for the tensors of the problem: all but `unused` ones."""
+    """Moves one size after the other, and sees what follows for the tensors of the problem: all but `unused` ones. What
+    moves a `rigid` one does not vary."""
 
-    def __init__(self, sampler: ModuleSampler, base: Sizes, unused: Collection[str] = ()) -> None:
-        self._sampler, self._base, self._unused = sampler, dict(base), unused
+    def __init__(
+        self, sampler: ModuleSampler, base: Sizes, unused: Collection[str] = (), rigid: Collection[str] = ()
+    ) -> None:
+        self._sampler, self._base, self._unused, self._rigid = sampler, dict(base), unused, rigid
         sample = sampler.sample(base)
         assert sample is not None
         self._sample: Sample = sample
@@ -133,6 +136,7 @@ class SizeVariation:
         self._tie_equal_sizes()
         moving = {name for name in self._base if self._list_moved(name)}
         dims = {name for name in moving if len(self._points[name]) >= LEAST_POINTS}
+        dims = {name for name in dims if not any(label in self._rigid for label, _ in self._list_moved(name))}
         while True:
             axes, unfit = self._fit_axes(dims)
             if not unfit:

@@ -9,6 +9,7 @@ from opsmith.problems.audit.answers import check_answers
 from opsmith.problems.audit.data import note_distributions, prepare_material
 from opsmith.problems.audit.findings import SIZES, Finding, State
 from opsmith.problems.audit.reference import check_inputs, check_reference, check_tolerance, note_narrowing
+from opsmith.problems.audit.ties import note_ties
 from opsmith.problems.native import NativeData
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
@@ -44,6 +45,7 @@ def _find_all(problem: Problem) -> Iterator[Finding]:
         return
     yield check_reference(material)
     yield from check_answers(material)
+    yield from note_ties(material)
     yield check_tolerance(material)
     yield from note_narrowing(f"the reference of {name}" for name in material.narrowed_outputs)
     yield from check_inputs(material)

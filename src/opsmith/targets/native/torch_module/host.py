@@ -171,7 +171,10 @@ def _list_bindings(problem: Problem, names: Names, source: Provenance | None) ->
 
 
 def _write_lookup(key: str) -> str:
-    """A weight by its key among the module's states: `self.net[0].weight`, in a form that any name has."""
+    """A weight by its key among the module's states: `self.net[0].weight`, in a form that any name has; of several keys
+    their numbers one after the other."""
+    if " " in key:
+        return f"torch.cat([{', '.join(f'{_write_lookup(own)}.reshape(-1)' for own in key.split())}])"
     text = "self"
     for step in key.split("."):
         is_name = step.isidentifier() and not keyword.iskeyword(step)
