@@ -274,7 +274,7 @@ def _use_own_words(file: ProblemFile, source: _Source) -> ProblemFile:
 
 def _list_notes(source: _Source, answer: Mapping[str, Any], problem: Problem) -> list[str]:
     notes = [str(warning) for warning in answer["warnings"]]
-    notes += [f"{name} is {source.sizes[name]} everywhere: the function was not seen to work at other sizes"
+    notes += [f"a size of {source.sizes[name]} does not vary: the function was not seen to work at others"
               for name in answer["fixed"] if name in source.sizes]  # fmt: skip
     if source.floats != "torch.randn":
         notes.append("with normal numbers the result has NaN, so the data is drawn from 0 to 1")

@@ -27,7 +27,11 @@ from opsmith.records import Level, Scrutiny
 
 _COMPARED = {"gt": torch.ge, "greater": torch.ge, "ge": torch.gt, "greater_equal": torch.gt}
 _COMPARED |= {"lt": torch.le, "less": torch.le, "le": torch.lt, "less_equal": torch.lt}
-_ORDERED = frozenset({"argmax", "argmin", "max", "min", "sort", "argsort", "topk"})
+_ARGUMENTS = {
+    "sort": ("dim", "descending"), "argsort": ("dim", "descending"), "topk": ("k", "dim", "largest")
+}  # fmt: skip
+_ORDERED = frozenset({"argmax", "argmin", "max", "min", *_ARGUMENTS})
+FIRST = "first"  # not turned: the first of equal numbers, whatever torch takes
 _KINDS = {  # of a turned decision -> what a wrong program does
     "comparison": "`>=` for `>`, or `<=` for `<`",
     "order": "the last of equal numbers for the first",
@@ -48,8 +52,9 @@ class _Turned(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, name = kwargs or {}, getattr(func, "__name__", "").strip("_")
         kind = "comparison" if name in _COMPARED else "order" if name in _ORDERED else ""
+        own_kind = "order" if self.kind == FIRST else self.kind
         kind = {"bucketize": "boundary", "searchsorted": "boundary", "round": "rounding"}.get(name, kind)
-        if kind != self.kind or not isinstance(args[0] if args else None, Tensor):
+        if kind != own_kind or not isinstance(args[0] if args else None, Tensor):
             return func(*args, **kwargs)
         if kind == "order":
             return self._turn_order(func, name, args, kwargs)
@@ -63,18 +68,25 @@ class _Turned(TorchFunctionMode):
         return func(*args, **kwargs) if kwargs else args[0].sign() * (args[0].abs() + 0.5).floor()
 
     def _turn_order(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """Places counted from the end, in the input turned round."""
-        named = dict(zip(("k", "dim") if name == "topk" else ("dim",), args[1:], strict=False)) | kwargs
-        dim = named.get("dim", None if name in ("argmax", "argmin", "max", "min") else -1)
+        """The last of equal numbers, or under FIRST the first: in the input turned round, or as it is."""
+        named = dict(zip(_ARGUMENTS.get(name, ("dim",)), args[1:], strict=False)) | kwargs
+        dim = named.get("dim", -1 if name in _ARGUMENTS else None)
         if isinstance(dim, Tensor) or (dim is None and name in ("max", "min")):
             return func(*args, **kwargs)  # of two tensors, or a number: no place
         self.has_met = True
-        own = args[0].reshape(-1) if dim is None else args[0]
-        size = own.shape[0 if dim is None else dim] if own.dim() else 1
-        result = func(own.flip(0 if dim is None else dim) if own.dim() else own, *args[1:], **kwargs)
-        if isinstance(result, Tensor):
-            return size - 1 - result
-        return type(result)((result[0], size - 1 - result[1]))
+        own = args[0].reshape(-1) if dim is None or not args[0].dim() else args[0]
+        axis = -1 if dim is None else dim
+        source = own if self.kind == FIRST else own.flip(axis)
+        if name in _ARGUMENTS:
+            is_falling = named.get("largest", True) if name == "topk" else named.get("descending", False)
+            values, places = source.sort(dim=axis, descending=is_falling, stable=True)
+            size = named.get("k", own.shape[axis])
+            values, places = values.narrow(axis, 0, size), places.narrow(axis, 0, size)
+        else:
+            values, places = None, func(source, *args[1:], **kwargs)
+            values, places = (None, places) if isinstance(places, Tensor) else places
+        places = places if self.kind == FIRST else own.shape[axis] - 1 - places
+        return places if values is None or name == "argsort" else torch.return_types.sort((values, places))
 
 
 def note_ties(material: Material[Any]) -> Iterator[Finding]:
@@ -87,6 +99,8 @@ def note_ties(material: Material[Any]) -> Iterator[Finding]:
         if text is not None:
             problem = material.problem
             rows = write_cases([CaseSpec(text)])[1 if problem.cases else 0 :]
+            if kind == "order" and not problem.ties and _decides(problem, text, FIRST):
+                rows += ["# and in the reference sort(stable=True) in place of what takes any of equal ones, with"]
             rows += ["ties: of equal ones the first"] if kind == "order" and not problem.ties else []
             remedy = f"add{' to `cases`' if problem.cases else ''}:\n" + "\n".join(rows)
             reason = "passes: no draw has equal numbers where they decide an output"
