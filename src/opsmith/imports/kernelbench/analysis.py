@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import resource
 from collections.abc import Collection, Mapping
@@ -66,6 +67,7 @@ MOST_DOUBLINGS = 12  # of sizes that are examples
 SMALL = (64, 32, 16)  # what sizes are halved to where torch's meta device does not do
 SLOW_S = 0.15  # a sample on the meta device that takes longer is taken on numbers, where these are few
 _RECURRENT = re.compile(r"\bnn\.(?:GRU|LSTM|RNN)\b")  # for which the meta device takes every step in Python
+OTHER_VALUES = "as a function of its weights it gives others"
 CLOSE = 1e-3  # relative to the largest output: the reference beside the module itself
 
 
@@ -124,6 +126,23 @@ class _ModuleAnalysis:
                 raise ModuleRefusalError(f"too large: {size} at the smallest sizes that work")
             self._warnings.append(f"larger than was asked for: {size} at the smallest sizes that work")
         base = shrink_sizes(self._sampler, large, JUDGED, JUDGED_FLOOR)
+        return self._describe_at(base, start, large)
+
+    def _describe_at(self, base: Sizes, start: Sizes, large: Sizes) -> dict[str, Any]:
+        """At these base sizes, or at larger ones where so small ones hide what the module does."""
+        warnings = list(self._warnings)
+        try:
+            return self._describe_soundly(base, start, large)
+        except ModuleRefusalError as error:
+            if OTHER_VALUES not in str(error):
+                raise
+            for sizes in self._list_other_sizes(base):
+                self._warnings = list(warnings)
+                with contextlib.suppress(ModuleRefusalError, ModuleFailureError, TaskFault):
+                    return self._describe_soundly(sizes, start, large)
+            raise
+
+    def _describe_soundly(self, base: Sizes, start: Sizes, large: Sizes) -> dict[str, Any]:
         base, facts = self._restore_constants(large, *self._examine_soundly(base))
         if not check_arguments([*(tensor.keys for tensor in facts.inputs), *(leaf.keys for leaf in facts.constants)]):
             raise ModuleRefusalError("its inputs lie in a mapping; expected tensors, tuples and lists")
@@ -230,10 +249,11 @@ class _ModuleAnalysis:
     def _list_other_sizes(self, base: Sizes) -> list[Sizes]:
         """Sizes less small; numbers of groups and the like made smaller as well."""
         sample = self._need_sample(base)
+        most = max(32.0, 8 * JUDGED.measure_excess(sample))
         choices: list[Sizes] = []
         for factor in (2, 4):
             sizes = {name: min(size * factor, self._own[name]) for name, size in base.items()}
-            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= 32:
+            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= most:
                 choices.append(sizes)
         for name, size in base.items():
             for divisor in (8, 4, 2):
@@ -288,7 +308,7 @@ class _ModuleAnalysis:
         outputs = [leaf.value for leaf in run_copies(instance)]
         for output, (wide,) in zip(outputs, expected, strict=True):
             if wide.is_floating_point() and not _is_close(output, wide):
-                return "as a function of its weights it gives others: is a random tensor no parameter and no buffer?"
+                return f"{OTHER_VALUES}: is a random tensor no parameter and no buffer?"
         return ""
 
     def _add_cases(self, problem: Problem) -> tuple[CaseSpec, ...]:
@@ -348,7 +368,7 @@ def _load_numbers(instance: Instance, draft: ProblemDraft, bindings: Bindings) -
     with torch.no_grad():
         for name, keys in draft.provenance.weights.items():
             own = [instance.state[key] for key in keys.split()]
-            parts = bindings.input_data[name].reshape(-1).split([tensor.numel() for tensor in own])
+            parts = torch.split(bindings.input_data[name].reshape(-1), [tensor.numel() for tensor in own])
             for tensor, part in zip(own, parts, strict=True):
                 tensor.copy_(part.view(tensor.shape))
     numbers = [bindings.input_data[tensor.name] for tensor in draft.file.problem.inputs]

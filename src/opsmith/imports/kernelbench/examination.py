@@ -3,8 +3,9 @@ data looks like. For workers only; sizes are small by then."""
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,31 +154,28 @@ def _describe_state(
     first: Instance, fresh: Mapping[str, Tensor], redrawn: Mapping[str, Tensor]
 ) -> Iterator[StateFacts]:
     parameters = dict(first.model.named_parameters())
-    effects = _find_effects(first)
+    constants = {name for name in fresh if name in redrawn and _are_equal(fresh[name], redrawn[name])}
+    effects = _find_effects(first, constants)
     for name, tensor in fresh.items():
-        is_constant = name in redrawn and _are_equal(tensor, redrawn[name])
+        is_constant = name in constants
         if name in parameters or tensor.dtype in DTYPES:
             yield StateFacts(name, _name_dtype(tensor), name in parameters, is_constant, effects.get(name, True))
 
 
-def _find_effects(instance: Instance) -> dict[str, bool]:
-    """Whether the outputs change with each float of the state, asked in float64: rounding is no effect. Those of large
-    modules for which there is no time are left out."""
-    saved = _copy_state(instance)
-    before = instance.arguments
-    with default_dtype(torch.float64), ClashSettling():
-        instance.model.double()
-        instance.arguments = tree_map_only(Tensor, widen_floats, before)
+def _find_effects(instance: Instance, constants: Set[str]) -> dict[str, bool]:
+    """Whether the outputs change with each float of the state, asked in float64: rounding is no effect. `constants`,
+    such as zeros that hide what they are multiplied with, are moved first. Those of large modules for which there is no
+    time are left out."""
+    with default_dtype(torch.float64), ClashSettling(), torch.no_grad():
+        model = copy.deepcopy(instance.model).double()
+        instance = Instance(instance.namespace, model, tree_map_only(Tensor, widen_floats, instance.arguments))
+        generator = torch.Generator().manual_seed(6)
+        floats = {name: tensor for name, tensor in instance.state.items() if tensor.is_floating_point()}
+        for name in constants & floats.keys():
+            floats[name].add_(0.1 * torch.randn(floats[name].shape, generator=generator))
         plain = _list_tensors(run_copies(instance))
-        floats = [name for name, tensor in saved.items() if tensor.is_floating_point()]
-        end = time.monotonic() + EFFECT_SECONDS
-        effects = {name: _has_effect(instance, name, plain) for name in floats if time.monotonic() < end}
-    instance.arguments = before
-    instance.model.to(next((tensor.dtype for tensor in saved.values() if tensor.is_floating_point()), torch.float32))
-    with torch.no_grad():
-        for name, tensor in instance.state.items():
-            tensor.copy_(saved[name])
-    return effects
+        end = time.process_time() + EFFECT_SECONDS
+        return {name: _has_effect(instance, name, plain) for name in floats if time.process_time() < end}
 
 
 def _has_effect(instance: Instance, name: str, plain: Sequence[Tensor]) -> bool:

@@ -138,7 +138,7 @@ def open_module(source: ModuleSource, sizes: Sizes, device: str, seed: int = 0) 
         with blame_step(MAKE_INPUTS):
             arguments = namespace[MAKE_INPUTS]()
         torch.manual_seed(seed)
-        with blame_step(f"making {MODEL}"):
+        with blame_step(f"making {MODEL}"), torch.no_grad():
             model = make_model(namespace)
     if not isinstance(arguments, list | tuple):
         arguments = [arguments]

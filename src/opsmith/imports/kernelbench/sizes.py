@@ -19,7 +19,7 @@ FLOOR = 16  # no size is halved below it ...
 BATCH_FLOOR = 2  # ... but a batch
 STEPS = 400  # of shrinking
 SECONDS = 6.0  # for varying one module's sizes
-MOST_SECONDS = 20.0  # for all samples
+MOST_SECONDS = 20.0  # for all samples, of processor time
 _CLOSE = (1, 2, 3, 4, 5, 6, 7, 8, -1, -2)
 _FAR = (2, 3, 4)
 _GRAINS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 48, 64, 96, 128)
@@ -42,9 +42,9 @@ class ModuleSampler:
         if key not in self._samples:
             if self.seconds > MOST_SECONDS:
                 return None
-            start = time.monotonic()
+            start = time.process_time()
             self._samples[key] = self.take(sizes)
-            self.latest = time.monotonic() - start
+            self.latest = time.process_time() - start
             self.seconds += self.latest
         return self._samples[key]
 
@@ -127,7 +127,7 @@ class SizeVariation:
         assert sample is not None
         self._sample: Sample = sample
         self._points: dict[str, dict[int, Mapping[Axis, int]]] = {}  # name -> size -> lengths
-        self._deadline = time.monotonic() + SECONDS
+        self._deadline = time.process_time() + SECONDS
         self._ties: dict[str, str] = {}
 
     def plan_sizes(self) -> AxisPlan:
@@ -176,7 +176,7 @@ class SizeVariation:
                 break
             if len(points) >= LEAST_POINTS and self._is_proportional(name, points):
                 break
-            if time.monotonic() > self._deadline:
+            if time.process_time() > self._deadline:
                 break
             sample = self._sampler.sample(self._set_sizes({name: varied}))
             if sample is not None and sample.form == self._sample.form:
