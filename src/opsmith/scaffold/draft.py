@@ -118,7 +118,9 @@ def draft_task(request: DraftRequest) -> Draft:
             "outputs": described,
             "shapes": _example_shape(naming),
         }
-    drafted = Draft(request.id, _render_draft(context, "problem" if request.is_problem else "draft"), told, request.is_problem)
+    drafted = Draft(
+        request.id, _render_draft(context, "problem" if request.is_problem else "draft"), told, request.is_problem
+    )
     _read_back(drafted, read_problem if request.is_problem else get_target("step").read_task)
     _refuse_another_value(probe, naming, described)
     return drafted
