@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from opsmith.export.living import LibraryTools, Told, find_objective
 from opsmith.measuring.baseline import SpeedChange, compare_baseline, read_baseline, write_baseline
 from opsmith.measuring.record import SpeedMeasurement
-from opsmith.records import Outcome, Verdict, printable, to_json
+from opsmith.records import Level, Outcome, Verdict, printable, to_json
 from opsmith.suites.library import LibraryOperator, StoredLibrary
 
 
@@ -131,9 +131,10 @@ def check_library(
     has_baseline = baseline.is_file()
     before = read_baseline(baseline) if has_baseline else []
     objective, checks = find_objective(library), []
-    for operator in library.operators:
+    waiting = [tools.pool.submit(each.task, each.source, Level.FULL) for each in library.operators]
+    for operator, future in zip(library.operators, waiting, strict=True):
         tell(f"{operator.task.id}: judged and measured")
-        verdict = tools.judge(operator.task, operator.source)
+        verdict = future.result()
         measured = tools.measure(operator.task, operator.source, objective) if verdict.passed else []
         changes = compare_baseline(measured, before) if has_baseline else []
         checks.append(OperatorCheck(operator, verdict, measured, changes))

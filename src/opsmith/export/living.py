@@ -260,5 +260,7 @@ def _fill_folder(
 
 def list_offered(library: StoredLibrary, tools: LibraryTools) -> Iterator[SolvedOperator]:
     """The operators of another library, judged by today's verifier."""
-    for operator in restore_operators(library):
-        yield replace(operator, verdict=tools.judge(operator.task, operator.source))
+    operators = restore_operators(library)
+    waiting = [tools.pool.submit(operator.task, operator.source, Level.FULL) for operator in operators]
+    for operator, future in zip(operators, waiting, strict=True):
+        yield replace(operator, verdict=future.result())
