@@ -102,7 +102,9 @@ class GpuSide:
         }
         self.arrays = {kind: [self._allocate_array(size) for size in row] for kind, row in sizes.items()}
         self._sizes = sizes
-        self._launches = [KernelLaunch(driver, module, launch, self.arrays) for launch in call["launches"]]
+        self._launches = [KernelLaunch(driver, module, launch) for launch in call["launches"]]
+        for ready in self._launches:
+            ready.point(self.arrays)
         self._words = [
             self._describe_kernel(ready.function, launch) for ready, launch in zip(self._launches, call["launches"])
         ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     Record = Mapping[str, Any]
 LIBRARY_VARIABLE = "OPSMITH_LIBCUDA"  # another file than libcuda.so.1
+ARRAYS = ("input", "output", "workspace")  # kinds of arguments that are pointers
 _DYNAMIC_SHARED = 8
 _LARGE_SHARED = 48 << 10  # bytes from which on a kernel must be told that it may have them
 _NUMBERS = {
@@ -51,7 +52,7 @@ class CudaDriver:
 
     def call(self, name: str, *arguments: Any) -> None:
         try:
-            function = self._library[name]
+            function = getattr(self._library, name)  # which keeps it, as [name] does not
         except AttributeError:
             raise DriverFault(f"the CUDA driver has no {name}; try: a newer driver")
         result = function(*arguments)
@@ -77,13 +78,13 @@ class CudaDriver:
 
 
 class KernelLaunch:
-    """One kernel of a loaded module with its arguments: launched as often as wanted.
+    """One kernel of a loaded module with its arguments: launched as often as wanted, once `point` said on which arrays.
 
-    launch: kernel, grid, block, shared, args, as `carrying.plan_call` writes them. arrays: by kind, device pointers.
+    launch: kernel, grid, block, shared, args, as `carrying.plan_call` writes them.
     """
 
-    def __init__(self, driver: CudaDriver, module: Any, launch: Record, arrays: Mapping[str, Sequence[int]]) -> None:
-        self._driver, self._arrays = driver, arrays
+    def __init__(self, driver: CudaDriver, module: Any, launch: Record) -> None:
+        self._driver, self._args = driver, launch["args"]
         self.function = ctypes.c_void_p()
         driver.call("cuModuleGetFunction", ctypes.byref(self.function), module, launch["kernel"].encode())
         if launch["shared"] > _LARGE_SHARED:
@@ -94,6 +95,12 @@ class KernelLaunch:
         addresses = [ctypes.addressof(value) for value in self._values]
         self._pointers = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
         self._place = [ctypes.c_uint(number) for number in (*launch["grid"], *launch["block"], launch["shared"])]
+
+    def point(self, arrays: Mapping[str, Sequence[int]]) -> None:
+        """On these arrays: by kind, pointers of the device."""
+        for (kind, place), value in zip(self._args, self._values):
+            if kind in ARRAYS:
+                value.value = arrays[kind][place]
 
     def start(self, stream: int = 0) -> None:
         """On a stream; 0: the default one."""
@@ -120,8 +127,8 @@ class KernelLaunch:
         return values
 
     def _make_value(self, kind: str, value: Any, size: int) -> Any:
-        if kind in self._arrays:
-            return ctypes.c_uint64(self._arrays[kind][value])
+        if kind in ARRAYS:
+            return ctypes.c_uint64()
         if kind in ("whole", "floating"):  # of a width that the driver alone knows
             if not size:
                 raise DriverFault("the CUDA driver does not say how large parameters are; try: a newer one (12.4)")

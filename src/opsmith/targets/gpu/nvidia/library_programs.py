@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,6 +25,15 @@ from opsmith.targets.native.library.operator import ProgramCall
 from opsmith.targets.operator_error import OperatorError
 
 Pointers = Mapping[str, Sequence[int]]  # on the device, by kind of array
+MOST_READY = 512  # launches that are kept, of an operator at some sizes each
+
+
+@dataclass(frozen=True)
+class ReadyLaunches:
+    """What is launched of an operator at given numbers; each call only says where its arrays lie."""
+
+    workspaces: Sequence[int]  # bytes
+    kernels: Sequence[KernelLaunch]
 
 
 class CubinPrograms:
@@ -37,6 +47,8 @@ class CubinPrograms:
     def __init__(self, package: str, front: str, plans: Mapping[str, Mapping[str, str]]) -> None:
         self.package, self._folder, self._plans = package, Path(front).parent, plans
         self._modules: dict[str, ctypes.c_void_p] = {}
+        self._find_ready = lru_cache(MOST_READY)(self._make_ready)
+        self._launching = threading.Lock()  # what is ready is shared by all threads
 
     def explain_lack(self) -> str:
         try:
@@ -47,47 +59,54 @@ class CubinPrograms:
 
     def run_program(self, call: ProgramCall) -> None:
         """See `Programs`. On tensors of a GPU it is launched on torch's current stream, and not waited for."""
-        plan, numbers = self._plans[call.name], [*call.dims, *call.scalars]
         try:
-            words = write_launches(read_bound_plan(plan["plan"].encode()), json.loads(plan["kernels"]), numbers)
+            ready = self._find_ready(call.name, (*call.dims, *call.scalars))
             if call.results[0].device.type == "cuda":
-                self._run_there(call, words)
+                self._run_there(call, ready)
             else:
-                self._run_with_copies(call, words)
+                self._run_with_copies(call, ready)
         except (DriverFault, PlanFault) as error:
             raise OperatorError(f"{self.package}.{call.name}: {error}") from error
 
-    def _run_there(self, call: ProgramCall, words: Mapping[str, Any]) -> None:
+    def _make_ready(self, name: str, numbers: Sequence[float]) -> ReadyLaunches:
+        plan = self._plans[name]
+        words = write_launches(read_bound_plan(plan["plan"].encode()), json.loads(plan["kernels"]), numbers)
+        module = self._find_module(name)
+        kernels = [KernelLaunch(self._driver, module, launch) for launch in words["launches"]]
+        return ReadyLaunches(words["workspaces"], kernels)
+
+    def _run_there(self, call: ProgramCall, ready: ReadyLaunches) -> None:
         device = call.results[0].device
-        sizes = [max(1, size) for size in words["workspaces"]]
+        sizes = [max(1, size) for size in ready.workspaces]
         spaces = [torch.empty(size, dtype=torch.uint8, device=device) for size in sizes]
         kinds = {"input": call.tensors, "output": call.results, "workspace": spaces}
         pointers = {kind: [tensor.data_ptr() for tensor in tensors] for kind, tensors in kinds.items()}
-        self._launch_kernels(call.name, words, pointers, torch.cuda.current_stream(device).cuda_stream)
+        self._launch_kernels(ready, pointers, torch.cuda.current_stream(device).cuda_stream)
 
-    def _run_with_copies(self, call: ProgramCall, words: Mapping[str, Any]) -> None:
+    def _run_with_copies(self, call: ProgramCall, ready: ReadyLaunches) -> None:
         driver = self._driver
         with contextlib.ExitStack() as stack:
             sizes = {
                 "input": [tensor.nbytes for tensor in call.tensors],
                 "output": [tensor.nbytes for tensor in call.results],
-                "workspace": words["workspaces"],
+                "workspace": ready.workspaces,
             }
             pointers = {
                 kind: [stack.enter_context(_lend_memory(driver, size)) for size in row] for kind, row in sizes.items()
             }
             for pointer, tensor in zip(pointers["input"], call.tensors, strict=True):
                 driver.call("cuMemcpyHtoD_v2", ctypes.c_uint64(pointer), *_name_bytes(tensor))
-            self._launch_kernels(call.name, words, pointers, 0)
+            self._launch_kernels(ready, pointers, 0)
             driver.call("cuCtxSynchronize")
             for pointer, tensor in zip(pointers["output"], call.results, strict=True):
                 host, size = _name_bytes(tensor)
                 driver.call("cuMemcpyDtoH_v2", host, ctypes.c_uint64(pointer), size)
 
-    def _launch_kernels(self, name: str, words: Mapping[str, Any], pointers: Pointers, stream: int) -> None:
-        module = self._find_module(name)
-        for launch in [KernelLaunch(self._driver, module, launch, pointers) for launch in words["launches"]]:
-            launch.start(stream)
+    def _launch_kernels(self, ready: ReadyLaunches, pointers: Pointers, stream: int) -> None:
+        with self._launching:
+            for kernel in ready.kernels:
+                kernel.point(pointers)
+                kernel.start(stream)
 
     def _find_module(self, name: str) -> ctypes.c_void_p:
         if name not in self._modules:

@@ -28,6 +28,7 @@ from opsmith.targets.native.signature import list_dims
 from opsmith.targets.operator_error import OperatorError
 
 ALIGNMENT = 64  # bytes: where arrays begin when a program is judged
+MOST_CHECKED = 512  # calls whose shapes and numbers are known to fit
 
 Number = int | float
 
@@ -65,9 +66,9 @@ Results = Tensor | tuple[Tensor | tuple[Tensor, ...], ...]
 
 @dataclass(frozen=True)
 class CheckedCall:
-    """The arguments of one call, which fit."""
+    """What the arguments of a call say, where they fit."""
 
-    tensors: Sequence[Tensor]
+    device: torch.device  # of all its tensors
     scalars: Sequence[Number]
     sizes: Mapping[str, int]
     shapes: Sequence[tuple[int, ...]]  # of the results
@@ -83,6 +84,8 @@ class NativeOperator:
         self.library, self.name, self.problem, self.threads = library, name, problem, threads
         self.plan: SizePlan = plan_sizes(problem)
         self.types: list[ArrayType] = [type_ for output in problem.outputs for type_ in output.types]
+        self._dtypes = [dtype_of(type_.dtype) for type_ in self.types]
+        self._checked: dict[tuple[object, ...], CheckedCall] = {}
         definition = torch.library.custom_op(
             f"{library.package}::{name}",
             self._run_program,
@@ -112,9 +115,16 @@ class NativeOperator:
     # -- what torch calls
 
     def _run_program(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
-        call = self._check_call(arguments)
-        tensors = [_align_tensor(tensor) for tensor in call.tensors]
-        results = self._make_results(call, self._find_device(call))
+        count = len(self.problem.tensors)
+        form = (*((tensor.dtype, tensor.shape, tensor.device) for tensor in arguments[:count]), *arguments[count:])
+        call = self._checked.get(form)
+        if call is None:
+            call = self._check_call(arguments)
+            if len(self._checked) >= MOST_CHECKED:
+                self._checked.clear()
+            self._checked[form] = call
+        tensors = [_align_tensor(tensor) for tensor in arguments[:count]]
+        results = self._make_results(call)
         dims = [call.sizes[name] for name in self._dims]
         self.library.run_program(
             ProgramCall(self.name, self.problem, tensors, results, dims, call.scalars, self.threads)
@@ -122,20 +132,12 @@ class NativeOperator:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _make_fakes(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
-        call = self._check_call(arguments)
-        fakes = self._make_results(call, self._find_device(call))
+        fakes = self._make_results(self._check_call(arguments))
         return fakes[0] if len(fakes) == 1 else tuple(fakes)
 
-    def _find_device(self, call: CheckedCall) -> torch.device:
-        """Where the tensors lie. Raises OperatorError where they lie in several places."""
-        devices = list(dict.fromkeys(tensor.device for tensor in call.tensors)) or [torch.device("cpu")]
-        if len(devices) > 1:
-            raise OperatorError(f"{self.name}: given tensors on {', '.join(map(str, devices))}; expected one device")
-        return devices[0]
-
-    def _make_results(self, call: CheckedCall, device: torch.device) -> list[Tensor]:
-        pairs = zip(self.types, call.shapes, strict=True)
-        return [torch.empty(shape, dtype=dtype_of(type_.dtype), device=device) for type_, shape in pairs]
+    def _make_results(self, call: CheckedCall) -> list[Tensor]:
+        pairs = zip(self._dtypes, call.shapes, strict=True)
+        return [torch.empty(shape, dtype=dtype, device=call.device) for dtype, shape in pairs]
 
     @cached_property
     def fixed(self) -> list[str]:
@@ -161,7 +163,11 @@ class NativeOperator:
         self._check_sizes(sizes)
         for spec, tensor in specs:
             self._check_shape(spec.name, spec.type, tensor, sizes)
-        return CheckedCall(tensors, numbers[:scalars], sizes, [self._find_shape(type_, sizes) for type_ in self.types])
+        devices = list(dict.fromkeys(tensor.device for tensor in tensors)) or [torch.device("cpu")]
+        if len(devices) > 1:
+            raise OperatorError(f"{self.name}: given tensors on {', '.join(map(str, devices))}; expected one device")
+        shapes = [self._find_shape(type_, sizes) for type_ in self.types]
+        return CheckedCall(devices[0], numbers[:scalars], sizes, shapes)
 
     def _check_form(self, name: str, type_: ArrayType, tensor: Tensor) -> None:
         dtype = dtype_of(type_.dtype)
