@@ -27,6 +27,10 @@ FLAGS = [
 ]  # fmt: skip
 TINY_RUN = Path(__file__).parents[2] / "learn" / "tiny_run.py"
 expect.set_options(timeout=60_000)  # the browser shares its cores with other tests
+UNREACHABLE = (  # what a pointer alone could use
+    "[...document.querySelectorAll('a[href], button, input, select, summary')]"
+    ".filter(part => part.tabIndex < 0 && part.offsetParent).map(part => part.outerHTML)"
+)
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 740}
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no `chromium` on PATH; try: apt-get install chromium")
@@ -77,7 +81,8 @@ def optimised(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         (folder / "report.html").write_text(write_document(store, [run]), encoding="utf-8")
     with pages_of(folder) as address:
         own = f"{address}/runs/{run}"
-        inside = [f"/tasks/{OPTIMISED[0]}", "/results?now=1", f"/samples/{fixed}"]
+        inside = [f"/tasks/{OPTIMISED[0]}", "/results?now=1", "", "/failures?now=1", f"/attempts/{OPTIMISED[0]}"]
+        inside += ["/samples", "/delete", f"/samples/{fixed}"]
         yield [f"{address}/", f"file://{folder}/report.html", *(own + path for path in inside)]
 
 
@@ -93,12 +98,15 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         store.put(
             run_rows(RunInfo("other-s1-1", "1", "tiny", False, "tiny", 1, {}, {}), store.read_tasks(run))
         ).result()
+        (folder / "both").mkdir()
+        (folder / "both" / "report.html").write_text(write_document(store, [run, "other-s1-1"]), encoding="utf-8")
     with pages_of(folder) as address:
         inside = ["", "/tasks/sum_2", f"/samples/{find_calling().id}", "/results?now=1"]
         shown = [f"{address}/runs/{run}{path}" for path in inside]
         yield [
             f"file://{folder}/report.html",
             *shown,
+            f"file://{folder}/both/report.html",
             f"{address}/compare?run={run}&run=other-s1-1&now=1",
             f"{address}/",
         ]
@@ -326,16 +334,19 @@ def test_all_can_be_reached_by_keyboard(watched: Callable[..., Page], site: str,
     expect(page.locator("h1")).to_contain_text("Two samples of")
 
 
+@pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_became_faster_and_what_agents_did_is_accessible_and_fits_a_phone(
-    watched: Callable[..., Page], optimised: list[str], agents: list[str], scheme: str
+def test_what_became_faster_and_what_agents_did_is_accessible_and_fits(
+    watched: Callable[..., Page], optimised: list[str], agents: list[str], scheme: str, width: int
 ) -> None:
-    page = watched(color_scheme=scheme, viewport={"width": 390, "height": 740})
+    """Every link, button and field is one that the keyboard reaches."""
+    page = watched(color_scheme=scheme, viewport={"width": width, "height": 740})
     for address in (*optimised, *agents):
         page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
         widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        assert widths[0] <= widths[1] == 390, address
+        assert widths[0] <= widths[1] == width, address
+        assert page.evaluate(UNREACHABLE) == [], address
         found = Axe().run(page)
         assert found.violations_count == 0, f"{address}: {found.generate_report()}"
 
