@@ -3,7 +3,7 @@
 `guard_output` puts a `PlainStream` in the place of stdout and of stderr. Whatever is printed then, by a command, a
 library or a traceback, reaches the terminal without control characters, escape sequences and marks that turn the
 direction of reading. What may steer the terminal (our own colours, the display of a run) goes through `own_stream`; who
-writes there answers for the texts of others in it, as `opsmith.report.console` does.
+writes there answers for the texts of others in it, as `opsmith.report.fitting` does.
 
 A reader who has gone ends nothing: a terminal that was closed, or a pipe for messages, takes what is written from then
 on and shows it to nobody. Only results that go into a closed pipe raise, as the shell's tools expect.

@@ -15,13 +15,10 @@ from opsmith.export.examples import examples_of
 from opsmith.export.rows import ExampleRows
 from opsmith.records import Usage
 from opsmith.report.attempts import sample_view
-from opsmith.report.by_model import print_models
-from opsmith.report.closing import closing_lines
-from opsmith.report.conversations import print_tool_use
+from opsmith.report.closing import closing_lines, print_run
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
-from opsmith.report.plan_tables import print_plans
-from opsmith.report.plans import summarise_plans, view_plans
+from opsmith.report.plans import print_plans, summarise_plans, view_plans
 from opsmith.report.rows import to_csv
 from opsmith.report.samples import conversation_text
 from opsmith.report.spent import spent_of, spent_table
@@ -59,7 +56,7 @@ def test_a_tree_has_states_contracts_counts_and_who_solved_it(agents: tuple[Stor
 
 
 def test_each_split_says_why_it_was_made_and_what_came_of_it(agents: tuple[Store, str]) -> None:
-    text = printed(print_plans, *agents, "sum_2.head")  # a node of a split that holds no more
+    text = printed(print_plans, view_plans(*agents), "sum_2.head")  # a node of a split that holds no more
     assert "sum_1" not in text
     assert HOSTILE in text
     assert "head: no program met its contract in 1 round" in text
@@ -79,8 +76,9 @@ def test_models_are_billed_apart_and_a_join_costs_nothing(agents: tuple[Store, s
     bills = {row.model: row.usage for row in run_view(*agents).models}
     assert Usage.total(bills.values()) == agents[0].sum_usage(agents[1])
     assert (bills["b"].requests, bills["join"].requests, bills["a"].reasoning_tokens) == (12, 0, 80)
-    row = next(line.split() for line in printed(print_models, *agents).splitlines() if line.split()[:1] == ["b"])
-    assert row[2:7] == ["12", "1,200", "240", "60", "$6.0000"]
+    shown = printed(print_run, agents[0], result_of(*agents))
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["12", "1,200", "240", "60", "$6.0000"] in [row[2:7] for row in rows if row[:1] == ["b"]]
 
 
 def test_calls_of_tools_are_counted_and_shown_turn_by_turn(agents: tuple[Store, str]) -> None:
@@ -96,7 +94,7 @@ def test_calls_of_tools_are_counted_and_shown_turn_by_turn(agents: tuple[Store, 
         ("check", "ok", 1), ("cost", "refused", 1), ("try", "ok", 1),
     ]  # fmt: skip
     assert (use.callers.right, use.callers.verdicts, use.silent.right, use.silent.verdicts) == (1, 1, 2, 23)
-    assert "samples that called tools: 1, 1 of 1 judged are right" in printed(print_tool_use, store, run)
+    assert "samples that called tools: 1, 1 of 1 judged are right" in printed(print_run, store, result_of(store, run))
 
 
 def test_show_prints_each_turn_once(agents: tuple[Store, str]) -> None:
@@ -133,8 +131,8 @@ def test_a_run_without_plans_tools_and_models_says_nothing_of_them(tmp_path: Pat
         run = improve(TASKS[:1], TinyModel(), SETTINGS.replace(samples=2), store, judge=InProcess()).run
         view = run_view(store, run)
         assert (view.plans, view.models, view.tool_use) == ((), (), None)
-        for show in (print_plans, print_models, print_tool_use):
-            assert printed(show, store, run) == ""
+        shown = printed(print_run, store, result_of(store, run))
+        assert [word for word in ("plans", "tools", "models") if word in shown] == []
 
 
 def test_each_row_of_data_says_who_was_asked_and_what_a_node_was_split_from(agents: tuple[Store, str]) -> None:

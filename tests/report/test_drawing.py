@@ -5,8 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from opsmith.report.drawing import MAX_NODES, draw_dataflow, width_of
-from opsmith.report.layout import lay_out
+from opsmith.report.drawing import MAX_NODES, draw_dataflow, lay_out, width_of
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 from opsmith.targets.programs import Dataflow, Edge, Node

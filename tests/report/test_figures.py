@@ -9,10 +9,19 @@ from typing import Any
 
 import pytest
 
-from opsmith.report.figure_style import COLUMN, COLUMNS, INK, PALETTE, measure_text
-from opsmith.report.figures import bar_chart, interval_chart, line_chart
-from opsmith.report.label_places import Box
-from opsmith.report.rendering import Spec, annotate_figure, render_png, render_svg, write_vega_lite
+from opsmith.report.figures import Box, bar_chart, interval_chart, line_chart
+from opsmith.report.rendering import (
+    COLUMN,
+    COLUMNS,
+    INK,
+    PALETTE,
+    Spec,
+    annotate_figure,
+    measure_text,
+    render_png,
+    render_svg,
+    write_vega_lite,
+)
 
 POINTS = [
     {"x": 10**at, "y": at / 4, "low": at / 5, "high": at / 3, "label": "HME"[:at], "series": who, "mark": at == 2}

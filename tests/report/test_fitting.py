@@ -11,13 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from opsmith.report.by_model import print_models
-from opsmith.report.closing import closing_table, rounds_table, solutions_table
-from opsmith.report.console import PlainConsole
-from opsmith.report.conversations import print_tool_use
-from opsmith.report.fitting import HINT, FittedTable
-from opsmith.report.many_runs import read_many, tabulate_runs
-from opsmith.report.plan_tables import print_plans
+from opsmith.report.closing import print_run
+from opsmith.report.fitting import HINT, FittedTable, PlainConsole
+from opsmith.report.many_runs import gather_runs, tabulate_runs
 from opsmith.report.samples import samples_table, tabulate_refusals
 from opsmith.report.spent import spent_of, spent_table
 from opsmith.report.tables import make_table, runs_table
@@ -101,12 +97,9 @@ def test_all_that_is_shown_of_a_run_fits(tmp_path, width):
     console = Console(file=out, width=width, markup=False)
     with Store.open(tmp_path / "opsmith.sqlite") as store:
         console.print(runs_table(store.list_runs(), {run: "1.2 [1.1, 1.3] to plain of 2"}, {run: "2.0 of 3 tasks"}))
-        result, view = result_of(store, run), run_view(store, run)
-        console.print(rounds_table(result), solutions_table(store.read_experiences(run)), closing_table(result))
-        print_models(console, store, run)
-        print_plans(console, store, run)
-        print_tool_use(console, store, run)
-        console.print(tabulate_runs(read_many(store, [view, view])).turn(["first", "second"]))
+        view = run_view(store, run)
+        print_run(console, store, result_of(store, run))
+        console.print(tabulate_runs(gather_runs([view, view])).turn(["first", "second"]))
         console.print(spent_table(spent_of(store, run, ("agent",)), "agent"))
         task = store.read_tasks(run)[0].id
         console.print(tabulate_refusals(read_refusals(store, run)), samples_table(store.list_samples(run, task)))

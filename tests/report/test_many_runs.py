@@ -16,7 +16,7 @@ from opsmith.learn.loop import improve
 from opsmith.report.many_runs import (
     ManyRuns,
     draw_course,
-    read_many,
+    gather_runs,
     tabulate_course,
     tabulate_groups,
     tabulate_runs,
@@ -26,7 +26,7 @@ from opsmith.report.many_runs import (
 from opsmith.report.record import DataTable, list_records
 from opsmith.report.rows import list_columns, write_table_csv, write_table_parquet
 from opsmith.report.views import run_view
-from opsmith.results.course import read_course
+from opsmith.results.course import find_value, read_course
 from opsmith.store import Store, schema
 from opsmith.store.notes import change_tags
 from opsmith.store.spending import seconds_by_round
@@ -43,7 +43,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> ManyRuns:
                 )
                 run = improve(TASKS[:3], TinyModel(price=0.001), settings, store, judge=InProcess()).run
                 change_tags(store, run, [selection] if seed < 3 else [])
-        return read_many(store, [run_view(store, run) for run in store.list_ids()])
+        return gather_runs([run_view(store, run) for run in store.list_ids()])
 
 
 def values(table: DataTable, column: str) -> list[object]:
@@ -54,16 +54,16 @@ def test_a_row_for_each_run_says_in_what_they_differ(many: ManyRuns) -> None:
     assert set(many.differing) == {"seed", "selection"}
     table = tabulate_runs(many)
     assert values(table, "selection") == ["adaptive"] * 3 + ["none"] * 3
-    assert values(table, "run") == [run.view.id for run in many.runs]
+    assert values(table, "run") == [run.id for run in many.runs]
     assert values(table, "name")[:2] == ["adaptive-1", "adaptive-2"]
-    assert values(table, "solved") == [run.view.overall.solved for run in many.runs]
-    assert values(table, "cost") == [run.view.usage.cost_usd for run in many.runs]
+    assert values(table, "solved") == [run.overall.solved for run in many.runs]
+    assert values(table, "cost") == [run.usage.cost_usd for run in many.runs]
 
 
 def test_a_group_is_the_mean_of_its_runs(many: ManyRuns) -> None:
     groups = list(list_records(tabulate_groups(many, "selection")))
     assert [(row["selection"], row["runs"]) for row in groups] == [("adaptive", 3), ("none", 3)]
-    solved = [run.view.overall.solved for run in many.runs[:3]]
+    solved = [run.overall.solved for run in many.runs[:3]]
     assert groups[0]["solved"] == {"value": sum(solved) / 3, "low": None, "high": None, "n": 3}
     assert values(tabulate_groups(many, "tag"), "runs") == [2, 2, 2]
     assert values(tabulate_groups(many, "tag"), "tag") == ["adaptive", "no tag", "none"]
@@ -77,13 +77,12 @@ def test_a_group_is_the_mean_of_its_runs(many: ManyRuns) -> None:
 def test_the_course_ends_where_the_run_does(many: ManyRuns) -> None:
     for run in many.runs:
         last = run.course[-1]
-        assert (last.solved, last.tokens) == (run.view.overall.solved, run.tokens)
-        assert last.cost == pytest.approx(run.view.usage.cost_usd)
-        assert 0 < last.time <= run.view.seconds + 0.1
-        assert run.find_value("solved", "cost", 0.0) == 0
-        assert run.find_value("solved", "cost", 1e9) == last.solved
-        going = replace(run, view=replace(run.view, finished=False))
-        assert going.find_value("solved", "round", last.round + 1) is None
+        assert (last.solved, last.tokens) == (run.overall.solved, run.tokens)
+        assert last.cost == pytest.approx(run.usage.cost_usd)
+        assert 0 < last.time <= run.seconds + 0.1
+        assert find_value(run.course, True, "solved", "cost", 0.0) == 0
+        assert find_value(run.course, True, "solved", "cost", 1e9) == last.solved
+        assert find_value(run.course, False, "solved", "round", last.round + 1) is None
     table = tabulate_course(many, "solved", "cost", "selection")
     assert len(table.rows) == 2
     assert values(table, list(table.columns)[-1])[0]["n"] == 3
@@ -99,7 +98,7 @@ def test_the_figure_has_a_line_for_each_run_or_group(many: ManyRuns, shown: str,
     assert figure.name == f"{shown}-by-{by}"
     assert len(lines) == (0 if shown == "gain" else 2 if group else 6)
     if shown == "solved":
-        assert lines == {f"{run.view.given_name} (no LM)" for run in many.runs}
+        assert lines == {f"{run.given_name} (no LM)" for run in many.runs}
         assert figure.title == "Tasks solved of 3, by round"
 
 

@@ -12,18 +12,20 @@ from report.test_document import read
 from report.test_story_picture import assert_all_is_inside, read_text
 from rich.console import Console
 
-from opsmith.report.attempts import sample_view, task_view
+from opsmith.report.attempts import find_improvement, sample_view, task_view
+from opsmith.report.closing import print_run
 from opsmith.report.document import write_document
+from opsmith.report.many_runs import list_figures
 from opsmith.report.markdown import write_markdown
-from opsmith.report.optimised import read_picture, summarise_gains
-from opsmith.report.optimised_figures import list_figures
-from opsmith.report.optimised_tables import list_improvement, print_optimisation
+from opsmith.report.optimised import read_picture, summarise_gains, tabulate_steps
 from opsmith.report.record import list_records
 from opsmith.report.rows import to_csv
-from opsmith.report.story_picture import draw_story
+from opsmith.report.samples import list_improvement
+from opsmith.report.story_picture import draw_story, tell_story
 from opsmith.report.tables import runs_table
-from opsmith.report.task_story import tell_story
 from opsmith.report.views import run_view
+from opsmith.results.optimisation import read_optimisation
+from opsmith.results.result import result_of
 from opsmith.store import Store
 
 FIGURES = ("states", "fast_p", "gains", "limit", "within")
@@ -54,7 +56,11 @@ def functional(written) -> Iterator[tuple[Store, str]]:
 
 def printed(store: Store, run: str, task: str | None = None) -> str:
     out = io.StringIO()
-    print_optimisation(Console(file=out, width=240, markup=False), store, run, task)
+    console = Console(file=out, width=240, markup=False)
+    if task is None:
+        print_run(console, store, result_of(store, run))
+    elif (improved := find_improvement(read_optimisation(store, run), task)) is not None:
+        console.print(tabulate_steps([improved], is_of_run=True))
     return out.getvalue()
 
 
@@ -70,8 +76,8 @@ def fixed_sample(store: Store, run: str) -> str:
 
 def test_show_prints_a_timeline_with_suggestion_state_ratio_and_what_was_kept(optimised):
     text = printed(*optimised)
-    row = next(line for line in text.splitlines() if "sum_0" in line and "1.200 [1.176, 1.224]" in line)
-    assert "correct" in row
+    row = next(line for line in text.splitlines() if {"sum_0", "correct", "1.200"} <= {*line.split()})
+    assert "1.200 [1.176, 1.224]" in row
     assert "1.750 [1.716, 1.785]" in row
     assert " kept " in row
     assert "Use <b>one</b> addition less." in row
@@ -96,7 +102,7 @@ def test_show_of_a_sample_has_suggestion_profiles_and_what_it_changed(optimised)
 
 def test_a_run_without_optimisation_is_shown_as_ever(functional):
     store, run = functional
-    assert printed(store, run) == ""
+    assert "suggestion" not in printed(store, run)
     assert list(list_improvement(store, run, store.find_sample(run, next(store.list_samples(run)).id))) == []
     assert summarise_gains(store) == {}
     html = write_document(store, [run])

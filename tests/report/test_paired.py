@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from opsmith.report.comparison import mcnemar_p_value, tabulate_pairs
-from opsmith.report.many_runs import compare_runs, read_many, turn_pair
+from opsmith.report.many_runs import compare_runs, gather_runs, turn_pair
 from opsmith.report.record import list_records
 from opsmith.report.views import run_view
 from opsmith.store import rows
@@ -51,9 +51,9 @@ def test_tasks_of_one_run_only_and_tasks_of_another_text_are_left_out(store, run
 
 
 def test_the_comparison_as_it_is_printed(store, runs, golden):
-    many = read_many(store, [run_view(store, run) for run in runs])
-    views = [replace(own.view, given_name=f"run {n}", seconds=0.0) for n, own in enumerate(many.runs, 1)]
-    many = replace(many, runs=tuple(replace(own, view=view) for own, view in zip(many.runs, views, strict=True)))
+    many = gather_runs([run_view(store, run) for run in runs])
+    views = [replace(own, given_name=f"run {n}", seconds=0.0) for n, own in enumerate(many.runs, 1)]
+    many = replace(many, runs=tuple(views))
     console = Console(file=io.StringIO(), width=140)
     console.print(*turn_pair(many, compare_runs(store, many)).values())
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]

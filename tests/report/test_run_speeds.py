@@ -15,11 +15,10 @@ from opsmith.measuring.claims import Claim
 from opsmith.measuring.record import SpeedReport
 from opsmith.records import CYCLES
 from opsmith.report.attempts import sample_view, task_view
+from opsmith.report.curves import draw_speeds
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
-from opsmith.report.speed_figures import draw_speeds
-from opsmith.report.speed_rows import choose_kept, summarise_runs, summarise_speeds
-from opsmith.report.speeds import print_speeds
+from opsmith.report.speeds import choose_kept, print_speeds, summarise_runs, summarise_speeds
 from opsmith.report.tables import runs_table
 from opsmith.report.views import run_view
 from opsmith.store import Store

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from report.conftest import HOSTILE
 
-from opsmith.report.story_picture import NARROW, WIDTH, draw_story
-from opsmith.report.task_story import describe_costs, tell_story
+from opsmith.report.story_picture import NARROW, WIDTH, describe_costs, draw_story, tell_story
 from opsmith.suites import load_tasks
 
 SVG = "{http://www.w3.org/2000/svg}"

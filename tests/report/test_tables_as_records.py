@@ -8,7 +8,7 @@ from report.test_document import read
 from rich.console import Console
 
 from opsmith.records import Usage
-from opsmith.report.demonstrations import ExampleReader
+from opsmith.report.conversations import ExampleReader
 from opsmith.report.document import write_document
 from opsmith.report.files import text_of
 from opsmith.report.markdown import write_markdown

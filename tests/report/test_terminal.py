@@ -4,11 +4,11 @@ import io
 import re
 
 import pytest
+from opsmith.report.console import PlainConsole
+from opsmith.report.optimised_tables import print_gains, print_optimisation
 from optimised_store import add_optimisation, write_functional
 
 from opsmith.report import closing
-from opsmith.report.console import PlainConsole
-from opsmith.report.optimised_tables import print_gains, print_optimisation
 from opsmith.report.tables import runs_table
 from opsmith.results.bests import list_best
 from opsmith.results.result import result_of

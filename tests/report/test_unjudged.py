@@ -2,7 +2,7 @@
 
 from opsmith.judging.verifier import leave_unjudged
 from opsmith.records import Boundary, Diagnostic
-from opsmith.report.unjudged import REASONS, count_beside, count_reasons
+from opsmith.report.views import REASONS, count_beside, count_reasons
 from opsmith.store.attempts import UnjudgedSample
 from opsmith.store.queries import Tally
 

@@ -12,7 +12,7 @@ from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import CYCLES, Candidate
 from opsmith.report.optimised import tabulate_gains
 from opsmith.report.record import list_records
-from opsmith.report.task_story import tell_story
+from opsmith.report.story_picture import tell_story
 from opsmith.results.bests import choose_best, find_best, grade_programs, list_best
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store

@@ -24,10 +24,9 @@ from opsmith.measuring.record import MeasuringGrade, SpeedReport, read_measureme
 from opsmith.profiling.cost import CostProfiler
 from opsmith.profiling.profiler import ProfileSubject
 from opsmith.records import CYCLES, Objective, Task
-from opsmith.report.fronts import list_totals
+from opsmith.report.fronts import list_totals, view_fronts
 from opsmith.report.markdown import write_markdown
-from opsmith.report.run_fronts import view_fronts
-from opsmith.report.task_story import describe_costs
+from opsmith.report.story_picture import describe_costs
 from opsmith.results.bests import list_best
 from opsmith.results.fronts import read_fronts
 from opsmith.results.lineage import read_optimised

@@ -53,7 +53,7 @@ def print_comparison(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     """
     if len(runs) == 1:
         raise UsageError(f"compare: given one run, {runs[0]}; expected two or more; try: opsmith runs")
-    from opsmith.report.many_runs import BY, SHOWN, compare_runs, read_many, turn_pair
+    from opsmith.report.many_runs import BY, SHOWN, compare_runs, gather_runs, turn_pair
     from opsmith.report.record import write_tables
     from opsmith.report.tables import open_console, print_fact
     from opsmith.report.views import run_view
@@ -63,7 +63,7 @@ def print_comparison(  # noqa: PLR0913, PLR0917  (one parameter per option: that
             raise UsageError(f"{option}: given {value!r}; expected one of {', '.join(choices)}")
     with open_store(out, url) as store:
         ids = _find_runs(store, runs)
-        many, choice = read_many(store, [run_view(store, run) for run in ids]), (shown or "", by or "", group or "")
+        many, choice = gather_runs([run_view(store, run) for run in ids]), (shown or "", by or "", group or "")
         if output is not None:
             print(*_write_files(many, choice, output, kinds or ["csv"]), sep="\n")
             return
@@ -75,7 +75,7 @@ def print_comparison(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     for name, table in turn_pair(many, tables).items():
         if table.rows and not (name == "problems" and is_paired):
             console.print(table)
-    for warning, name in {run.view.warning: run.view.label for run in many.runs if run.view.warning}.items():
+    for warning, name in {run.warning: run.label for run in many.runs if run.warning}.items():
         print_fact(console, f"note    {name}: {warning}")
 
 

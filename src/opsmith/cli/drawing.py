@@ -48,8 +48,7 @@ def draw_task(
     """
     from opsmith.report.attempts import find_task
     from opsmith.report.files import write_picture
-    from opsmith.report.story_picture import draw_story
-    from opsmith.report.task_story import tell_story
+    from opsmith.report.story_picture import draw_story, tell_story
 
     with open_store(out, url) as store:
         name = store.find_run(run)
@@ -66,7 +65,7 @@ def draw_task(
 
 def _estimate_costs(task: Task, source: str, candidate_seconds: float | None, trust_tasks: bool) -> tuple[str, ...]:
     """By the cost model of the task's language; nothing where it has none."""
-    from opsmith.report.task_story import describe_costs, has_cost_model
+    from opsmith.report.story_picture import describe_costs, has_cost_model
 
     if not has_cost_model(task):
         return ()

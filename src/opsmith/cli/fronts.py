@@ -123,8 +123,8 @@ def load_common_tasks(store: Store, runs: Sequence[str]) -> list[Task]:
 
 
 def _draw_fronts(fronts: Sequence[TaskFront], path: Path) -> None:
+    from opsmith.report.curves import draw_fronts
     from opsmith.report.files import PICTURES, write_figure
-    from opsmith.report.front_figures import draw_fronts
 
     if path.suffix[1:] not in PICTURES:
         raise UsageError(f"--figure {path}: expected a file that ends in .svg, .png or .pdf")

@@ -108,7 +108,7 @@ def show_runs(
 ) -> None:
     """List the runs of a store, or delete one."""
     from opsmith.records import printable, to_json
-    from opsmith.report.speed_rows import summarise_runs
+    from opsmith.report.speeds import summarise_runs
     from opsmith.report.tables import open_console, runs_table
     from opsmith.results.settings_apart import find_single
     from opsmith.store.notes import NO_REMARKS, has_tags

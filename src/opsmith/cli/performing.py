@@ -37,32 +37,24 @@ def run_and_report(
     """The exit code. `solutions`: programs to begin with."""
     from opsmith.api import improve
     from opsmith.bridges.trackers import check_tracker, track_run
-    from opsmith.report import closing
+    from opsmith.report.closing import print_closing
     from opsmith.report.live import watch_run
-    from opsmith.report.optimised_tables import print_gains
     from opsmith.report.tables import open_console
+    from opsmith.report.views import run_view
 
     check_tracker(output.track)
-    with (
-        place() as store,
-        watch_run(open_console(stderr=True)) as show,
-        track_run(output.track, store, show) as on_event,
-    ):
-        result = improve(tasks, settings.provider.model, settings, store, on_event=on_event, solutions=solutions)
-        report = (
-            _write_report(store, result.run)
-            if output.with_report and not result.end.startswith("interrupted")
-            else None
-        )
-        on_event.files = (Path(report),) if report is not None else ()
-        if not output.as_json:
-            print_gains(open_console(), store, result.run)
-    if output.as_json:
-        print(json.dumps(result.as_json() | {"report": report}))
-    else:
-        closing.print_closing(open_console(), result)
-        if report is not None:
-            print(f"report  {report}")
+    with place() as store:
+        with watch_run(open_console(stderr=True)) as show, track_run(output.track, store, show) as on_event:
+            result = improve(tasks, settings.provider.model, settings, store, on_event=on_event, solutions=solutions)
+            has_report = output.with_report and not result.end.startswith("interrupted")
+            report = _write_report(store, result.run) if has_report else None
+            on_event.files = (Path(report),) if report is not None else ()
+        if output.as_json:
+            print(json.dumps(result.as_json() | {"report": report}))
+        else:
+            print_closing(open_console(), run_view(store, result.run), result)
+            if report is not None:
+                print(f"report  {report}")
     if not result.finished:
         print(f"opsmith: stopped ({result.end}); nothing is lost: the same command goes on from here", file=sys.stderr)
     return 130 if result.end.startswith("interrupted") else 0

@@ -14,7 +14,7 @@ from opsmith.cli.options import AsJson, Out, RunName, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from opsmith.report.console import PlainConsole
+    from opsmith.report.fitting import PlainConsole
     from opsmith.store import Store
 
 
@@ -72,21 +72,13 @@ def _refuse_idle(is_task: bool, sample: str | None, with_prompt: bool, with_samp
 
 def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) -> None:
     from opsmith.records import to_json
-    from opsmith.report import closing
-    from opsmith.report.by_model import print_models
-    from opsmith.report.conversations import print_tool_use
+    from opsmith.report.closing import print_run
     from opsmith.report.failures import FailureReader
-    from opsmith.report.optimised_tables import print_optimisation
-    from opsmith.report.plan_tables import print_plans
-    from opsmith.report.speed_rows import choose_kept
-    from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import print_fact
-    from opsmith.results.bests import list_best
     from opsmith.results.optimisation import read_optimisation
     from opsmith.results.result import result_of
 
-    result, failures = result_of(store, run), FailureReader(store, run)
-    remarks, solutions = store.read_remarks(run), list_best(store, run)
+    result, failures, remarks = result_of(store, run), FailureReader(store, run), store.read_remarks(run)
     if as_json:
         beside = {"note": remarks.text, "tags": list(remarks.all_tags), "failures": failures.view_failures().as_json()}
         optimised = read_optimisation(store, run)
@@ -97,22 +89,18 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     if remarks.text or remarks.all_tags:
         tags = " ".join(f"[{tag}]" for tag in remarks.all_tags)
         print_fact(console, f"note    {tags} {remarks.text}")
-    console.print(*([closing.rounds_table(result)] if result.rounds else []), closing.solutions_table(solutions))
-    print_speeds(console, choose_kept(store.read_speeds(run), solutions))
-    print_plans(console, store, run)
-    print_models(console, store, run)
-    print_tool_use(console, store, run)
-    print_optimisation(console, store, run)
-    closing.print_closing(console, result)
+    print_run(console, store, result)
     if result.rounds:
         print_fact(console, f"why     {failures.write_headline()} Reasons: opsmith show {run} TASK")
 
 
 def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with_samples: bool, as_json: bool) -> None:
-    from opsmith.report.optimised_tables import print_optimisation
-    from opsmith.report.plan_tables import print_plans
+    from opsmith.report.attempts import find_improvement
+    from opsmith.report.optimised import tabulate_steps
+    from opsmith.report.plans import print_plans, view_plans
     from opsmith.report.samples import print_task, samples_table, task_json
     from opsmith.report.speeds import print_speeds
+    from opsmith.results.optimisation import read_optimisation
 
     if as_json:
         print(json.dumps(task_json(store, *place)))
@@ -120,19 +108,19 @@ def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with
     if with_samples:
         console.print(samples_table(store.list_samples(*place)))
         return
-    print_plans(console, store, *place)
+    run, task = place
+    print_plans(console, view_plans(store, run), task)
     print_speeds(console, store.read_speeds(*place), is_of_task=True)
-    print_optimisation(console, store, *place)
+    if (improved := find_improvement(read_optimisation(store, run), task)) is not None:
+        console.print(tabulate_steps([improved], is_of_run=True))
     print_task(console, store, *place)
 
 
 def _show_sample(console: PlainConsole, store: Store, place: tuple[str, str], with_prompt: bool, as_json: bool) -> None:
     from opsmith.report.attempts import find_task
-    from opsmith.report.demonstrations import ExampleReader
-    from opsmith.report.optimised_tables import list_improvement
-    from opsmith.report.samples import conversation_text, sample_json, sample_text
-    from opsmith.report.speed_rows import choose_own
-    from opsmith.report.speeds import print_speeds
+    from opsmith.report.conversations import ExampleReader
+    from opsmith.report.samples import conversation_text, list_improvement, sample_json, sample_text
+    from opsmith.report.speeds import choose_own, print_speeds
 
     run, name = place
     detail = store.find_sample(run, name)

@@ -191,8 +191,8 @@ def _refuse_figure(path: Path | None) -> None:
 
 
 def _draw_figure(path: Path | None, heading: _Heading, reports: list[SpeedReport]) -> None:
+    from opsmith.report.curves import draw_speeds
     from opsmith.report.files import write_figure
-    from opsmith.report.speed_figures import draw_speeds
 
     figure = draw_speeds(heading.task, reports, heading.machine or "")
     if path is not None and figure is not None:
@@ -290,8 +290,7 @@ def _compare_with(baseline: Path | None, reports: list[SpeedReport]) -> list[Spe
 
 
 def _print_reports(heading: _Heading, reports: list[SpeedReport], changes: list[SpeedChange], as_json: bool) -> None:
-    from opsmith.report.speed_rows import word_report
-    from opsmith.report.speeds import list_notes, tabulate_changes, tabulate_speeds
+    from opsmith.report.speeds import list_notes, tabulate_changes, tabulate_speeds, word_report
     from opsmith.report.tables import open_console
 
     if as_json:

@@ -10,7 +10,7 @@ from opsmith.export.choice import ProgramChoice, SizedChoice
 from opsmith.export.solved import SolvedOperator
 from opsmith.records import Candidate
 from opsmith.report.fronts import write_front_json, write_value
-from opsmith.report.speed_rows import write_sizes
+from opsmith.report.speeds import write_sizes
 from opsmith.report.tables import NOTHING
 
 FRONTS = "fronts.json"

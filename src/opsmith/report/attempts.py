@@ -12,16 +12,13 @@ from functools import lru_cache
 
 from opsmith.errors import UsageError
 from opsmith.records import Candidate, Outcome, Suggestion, Task, Usage, content_hash
-from opsmith.report.conversations import TurnView, is_tool_turn, view_turns
-from opsmith.report.curves import DrawnFigure, draw_picture
-from opsmith.report.demonstrations import ExampleReader, ShownExample
+from opsmith.report.conversations import ExampleReader, ShownExample, TurnView, is_tool_turn, view_turns
+from opsmith.report.curves import DrawnFigure, draw_picture, draw_speeds, draw_steps
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
 from opsmith.report.optimised import ProfileView, read_picture, tabulate_steps, view_profiles
-from opsmith.report.optimised_figures import draw_steps
 from opsmith.report.record import DataTable
-from opsmith.report.speed_figures import draw_speeds
-from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
+from opsmith.report.speeds import SpeedRow, choose_kept, choose_own, word_speed
 from opsmith.report.verdicts import label_of
 from opsmith.report.views import TaskRow
 from opsmith.results.bests import find_best, list_best
@@ -317,7 +314,8 @@ def _view_groups(
     solution: KeptExperience | None,
     speeds: Sequence[StoredSpeed],
 ) -> Iterable[AttemptGroup]:
-    chosen = [_choose_sample(group, solution) for group in groups]
+    own = solution.sample if solution is not None else None  # that the kept program came from
+    chosen = [own if own and _holds_solution(group, solution) else group.programs[0].sample for group in groups]
     details = store.read_details(chosen)
     sources = {f"attempt {number}": _counted_program(details[sample]) for number, sample in enumerate(chosen, 1)}
     references = _reference_programs(task, solution)
@@ -338,13 +336,6 @@ def _view_groups(
                 turns=view_turns(details[sample], used.get(sample, ())),
             ),
         )
-
-
-def _choose_sample(group: _Group, solution: KeptExperience | None) -> str:
-    """The sample that the kept program came from; else the first of the group's most frequent program."""
-    if solution is not None and solution.sample is not None and _holds_solution(group, solution):
-        return solution.sample
-    return group.programs[0].sample
 
 
 def _reference_programs(task: Task, solution: KeptExperience | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from opsmith.records import Usage
 from opsmith.report.attempts import CandidateView, SampleView, sample_view
-from opsmith.report.demonstrations import ExampleReader
+from opsmith.report.conversations import ExampleReader
 from opsmith.report.differences import Difference, PairedPrograms, find_difference, pair_programs
 from opsmith.report.tables import format_cost
 from opsmith.store import Store

@@ -1,66 +1,64 @@
-"""What came of a run: the closing table, the rounds and the solutions."""
+"""What came of a run, on a terminal: all of it, or how it ended."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from rich.console import Console
-from rich.table import Table
 
 from opsmith.records import printable
-from opsmith.report.record import COUNT, TEXT, DataTable
-from opsmith.report.tables import count_noun, format_cost, format_duration, make_table, print_fact
-from opsmith.results.metrics import GroupScore
-from opsmith.results.result import KnownResult, RunResult, TaskResult
+from opsmith.report.optimised import tabulate_steps
+from opsmith.report.plans import print_plans
+from opsmith.report.record import CODE, COUNT, SHARE, TEXT, DataTable
+from opsmith.report.run_tables import list_tables
+from opsmith.report.speeds import list_reasons
+from opsmith.report.tables import count_noun, format_cost, format_duration, not_a_model, print_fact
+from opsmith.report.views import RunView, run_view
+from opsmith.results.bests import list_best
+from opsmith.results.result import RunResult
+from opsmith.store import Store
 from opsmith.store.queries import KeptExperience
-
-NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
-NO_MODEL = "the search enumerates programs of the target language; no model is asked"
-
 
 MORE_TOKENS = "try a larger max_tokens in a settings file"
 LESS_OF_IT = "try another temperature or model; more tokens bring more of it"
 
 
-def not_a_model(name: str) -> str:
-    """What must stand beside results that no language model made.
-
-    >>> not_a_model("tuner")
-    'tuner is not a language model'
-    """
-    if "search" in name:
-        return NO_MODEL
-    return NOT_A_MODEL if "embedded" in name else f"{name} is not a language model"
-
-
-def closing_table(result: RunResult) -> Table:
-    """Group x pass@1, pass@n, with the samples that nobody could judge where there are any, and the round of each
-    solution."""
-    numbers = ("solved", "pass@1", "pass@n", *(["unjudged"] if result.unjudged else []))
-    rows = make_table("group", *numbers, "round of each solution (-: unsolved)", right=numbers)
-    for group, score in result.groups.items():
-        tasks = [task for task in result.per_task.values() if task.group == group]
-        unjudged = [f"{sum(task.unjudged for task in tasks):,}"] if result.unjudged else []
-        rows.add_row(group, *_format_score(score), *unjudged, "  ".join(map(_name_solution, tasks)))
-    rows.add_section()
-    unjudged = [f"{result.unjudged:,}"] if result.unjudged else []
-    rows.add_row("all", *_format_score(result.overall), *unjudged, _rounds_of(result.per_task.values()))
-    return rows
+def print_run(console: Console, store: Store, result: RunResult) -> None:
+    """All of a run: its tables, what stands beside them in words, and how it ended."""
+    view = run_view(store, result.run)
+    tables = list_tables(view)
+    if view.rounds:
+        console.print(tables["rounds"])
+    console.print(tabulate_solutions(list_best(store, view.id)))
+    print_plans(console, view.plans)
+    console.print(*(tables[name] for name in ("speeds", "models", "tools", "states") if name in tables))
+    if view.optimised is not None:
+        console.print(tabulate_steps(view.optimised.result.tasks, is_of_run=True))
+    for line in _describe_parts(view):
+        print_fact(console, line)
+    print_closing(console, view, result, is_whole=True)
 
 
-def tabulate_known(known: Iterable[KnownResult]) -> DataTable:
-    """What the run was given: a row for each program, which counts as nobody's solution."""
-    rows = [(row.task, row.author, row.place, row.state, row.round) for row in known]
-    columns = {"task": TEXT, "written by": TEXT, "from": TEXT, "state": TEXT, "shown from round": COUNT}
-    return DataTable("known programs", columns, rows, ("from",))
+def _describe_parts(view: RunView) -> Iterator[str]:
+    """What stands beside the tables of a run that has speeds, plans, tools or optimisation rounds."""
+    if view.speeds:
+        yield from (*list_reasons(view.speeds), f"speed   {view.speed_summary}")
+    yield from ([f"plans   {view.plan_summary}"] if view.plans else [])
+    yield from (f"tools   {line}" for line in view.tool_lines)
+    yield from (f"gain    {line}" for line in (view.optimised.headlines if view.optimised is not None else ()))
 
 
-def print_closing(console: Console, result: RunResult) -> None:
-    """The tables, where the run had tasks to solve or was given programs, and the lines below them."""
+def print_closing(console: Console, view: RunView, result: RunResult, is_whole: bool = False) -> None:
+    """What was gained and, where the run had tasks to solve, solved; and the lines below it. `is_whole`: all else of
+    the run is printed too."""
+    if view.optimised is not None:
+        console.print(view.optimised.gains)
+        if not is_whole:
+            print_fact(console, f"gain    {view.optimised.headlines[0]}; every attempt: opsmith show {view.id}")
+    if view.overall.tasks:
+        console.print(list_tables(view)["groups"])
     if result.known:
-        console.print(tabulate_known(result.known))
-    if result.overall.tasks:
-        console.print(closing_table(result))
+        console.print(list_tables(view)["known"])
     for line in closing_lines(result):
         print_fact(console, line)
 
@@ -99,47 +97,12 @@ def closing_lines(result: RunResult) -> Iterator[str]:
         yield f"warning: equal to an example of their own prompt: {printable(', '.join(copied))}"
 
 
-def rounds_table(result: RunResult) -> Table:
-    numbers = ("round", "demonstrations", "attempted", "new", "cumulative")
-    rows = make_table(*numbers[:1], "level", *numbers[1:], "newly solved", right=numbers)
-    for ended in result.rounds:
-        counts = (ended.demonstrations, ended.attempted, len(ended.newly_solved), ended.cumulative)
-        rows.add_row(str(ended.round), ended.level, *map(str, counts), ", ".join(ended.newly_solved))
-    return rows
-
-
-def solutions_table(solutions: Iterable[KeptExperience]) -> Table:
+def tabulate_solutions(solutions: Iterable[KeptExperience]) -> DataTable:
     """The program kept for each task, and the sample to look up with `opsmith show RUN SAMPLE`."""
-    rows = make_table("task", "round", "rate", "sample", "program", right=("round", "rate"), code=("program",))
-    for solution in solutions:
-        experience = solution.experience
-        where = solution.sample[:12] if solution.sample else experience.origin
-        rows.add_row(
-            experience.task.id,
-            str(experience.round),
-            f"{experience.success_rate:.3f}",
-            where,
-            experience.source.strip(),
-        )
-    return rows
-
-
-def _format_score(score: GroupScore) -> tuple[str, str, str]:
-    return f"{score.solved}/{score.tasks}", _format_share(score.pass_at_1), _format_share(score.pass_at_n)
-
-
-def _format_share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _name_solution(task: TaskResult) -> str:
-    return f"{task.task}: {'-' if task.round is None else task.round}"
-
-
-def _rounds_of(tasks: Iterable[TaskResult]) -> str:
-    """`round 0: 10, round 1: 5`."""
-    counts: dict[int, int] = {}
-    for task in tasks:
-        if task.round is not None:
-            counts[task.round] = counts.get(task.round, 0) + 1
-    return ", ".join(f"round {number}: {counts[number]}" for number in sorted(counts))
+    rows = [
+        (own.task.id, own.round, own.success_rate, kept.sample[:12] if kept.sample else own.origin, own.source.strip())
+        for kept in solutions
+        for own in (kept.experience,)
+    ]
+    columns = {"task": TEXT, "round": COUNT, "rate": SHARE, "sample": TEXT, "program": CODE}
+    return DataTable("", columns, rows)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-from rich.console import Console
+from functools import cached_property
 
 from opsmith.records import printable
 from opsmith.report.record import COUNT, SECONDS, TEXT, DataTable, Said
-from opsmith.report.tables import print_fact
-from opsmith.results.tool_use import CallingSamples, ToolUse, read_tool_use
+from opsmith.results.tool_use import CallingSamples, ToolUse
 from opsmith.store import Store
 from opsmith.store.queries import SampleDetail
 from opsmith.store.rows import PROPOSER, TOOLS, ToolCallEntry
@@ -75,15 +73,6 @@ def is_tool_turn(agent: str) -> bool:
     return agent.startswith(f"{TOOLS}-")
 
 
-def print_tool_use(console: Console, store: Store, run: str) -> None:
-    """What a run's models called; nothing where they called no tool."""
-    use = read_tool_use(store, run)
-    if use is not None:
-        console.print(tabulate_tools(use))
-        for line in describe_tool_use(use):
-            print_fact(console, f"tools   {line}")
-
-
 def describe_tool_use(use: ToolUse) -> Iterator[str]:
     """What a run's models called, and how samples ended that did and did not."""
     yield f"{use.calls:,} calls, {use.seconds:.1f} s of tools at work"
@@ -144,3 +133,78 @@ def _describe_samples(samples: CallingSamples) -> str:
     rate = samples.rate
     share = "" if rate is None else f", {samples.right:,} of {samples.verdicts:,} judged are right ({rate})"
     return f"{samples.samples:,}{share}"
+
+
+@dataclass(frozen=True)
+class ShownExample:
+    """A solved task in a prompt."""
+
+    task: str
+    run: str  # that solved it, or "import"
+    round: int  # of that run, that solved it; -1: imported
+    rate: float  # share of right samples in that round
+    sample: str | None  # of the run that shows it; None: it was given to that run
+
+    def __str__(self) -> str:
+        """
+        >>> print(ShownExample("sum_0", "r-1", 0, 0.25, None))
+        sum_0: round 0 of r-1, rate 0.250
+        """
+        where = f"round {self.round} of {self.run}" if self.round >= 0 else self.run
+        return f"{self.task}: {where}, rate {self.rate:.3f}"
+
+
+class ExampleReader:
+    """Finds the demonstrations of one run's prompts; what it has read it keeps."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self.store = store
+        self.run = run
+
+    @cached_property
+    def _by_round(self) -> dict[int, tuple[tuple[str, str], ...]]:
+        rounds = self.store.read_rounds(self.run, with_children=True)
+        return {info.number: info.demonstrations for info, _ in rounds}
+
+    @cached_property
+    def _lines(self) -> dict[str, str]:
+        """The programs of all rounds, as they are looked for."""
+        names = {program for examples in self._by_round.values() for _, program in examples}
+        return {name: _strip_lines(text) for name, text in self.store.read_texts(names).items()}
+
+    @cached_property
+    def _sources(self) -> dict[tuple[str, str], ShownExample]:
+        """By task and program."""
+        return {
+            (own.experience.task.id, _strip_lines(own.experience.source)): ShownExample(
+                own.experience.task.id, own.experience.origin or self.run, own.experience.round,
+                own.experience.success_rate, own.sample,
+            )
+            for own in self.store.read_experiences(self.run, with_children=True)
+        }  # fmt: skip
+
+    def list_programs(self, number: int, prompt: str) -> dict[str, str]:
+        """By task, the hash of the program: those of a round's demonstrations whose program stands in the prompt."""
+        lines = _strip_lines(prompt)
+        examples = self._by_round.get(number, ())
+        return {task: name for task, name in examples if self._lines.get(name, " ") in lines}
+
+    def list_shown(self, number: int, prompt: str) -> Iterator[ShownExample]:
+        """The same, each with where it comes from, in their order."""
+        for task, name in self.list_programs(number, prompt).items():
+            source = self._sources.get((task, self._lines[name]))
+            if source is not None:
+                yield source
+
+    def describe_shown(self, detail: SampleDetail) -> Iterator[str]:
+        """What each request of a sample shows, as `opsmith show --prompt` says it."""
+        for call in detail.calls:
+            prompt = "\n".join(message.content for message in call.messages)
+            for example in () if is_tool_turn(call.agent) else self.list_shown(detail.row.round, prompt):
+                sample = f", sample {example.sample[:12]}" if example.sample else ""
+                yield printable(f"the {call.agent} is shown {example}{sample}")
+
+
+def _strip_lines(text: str) -> str:
+    """Without indentation, so that a program is found wherever it stands in a prompt."""
+    return "\n".join(["", *(line.strip() for line in text.strip().splitlines()), ""])

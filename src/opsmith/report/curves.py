@@ -1,16 +1,26 @@
-"""The figures that show what a run did: learning, pass@k, tokens and cost. Those of several runs: `many_runs`.
-
-The x axis of the learning curve is what was read by the model, over all rounds so far: the paper's is one prompt's.
-"""
+"""The figures that show what a run did beside its course (`many_runs`): pass@k, tokens, cost, speeds, gains, fronts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from opsmith.report.figures import bar_chart, line_chart, place_interval
+from opsmith.measuring.intervals import Interval
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.records import CYCLES, TIME
+from opsmith.report.figures import bar_chart, grid_chart, interval_chart, line_chart, place_interval
+from opsmith.report.fronts import word_figure
+from opsmith.report.optimised import tabulate_states
 from opsmith.report.rendering import Spec, annotate_figure, render_svg
+from opsmith.report.tables import count_noun
 from opsmith.report.views import RunView
+from opsmith.results.fronts import TaskFront
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics
+from opsmith.results.speedups import estimate_fast_share
+from opsmith.store.rows import OPTIMISATION
+
+BEFORE, AFTER = "start program", "best program"
 
 
 @dataclass(frozen=True)
@@ -34,11 +44,6 @@ def draw_picture(figure: Figure) -> DrawnFigure:
     return DrawnFigure(figure.title, figure.caption, render_svg(figure.spec))
 
 
-def figures_of(run: RunView) -> list[Figure]:
-    """The figures of a run. Without data a figure is left out."""
-    return annotate_figures([figure for figure in _list_figures(run) if figure.spec["data"]["values"]], [run])
-
-
 def annotate_figures(figures: list[Figure], runs: Sequence[RunView], size: str = "") -> list[Figure]:
     """The figures, each saying where no language model made what it shows, how much it shows, and the seeds.
 
@@ -46,7 +51,10 @@ def annotate_figures(figures: list[Figure], runs: Sequence[RunView], size: str =
     """
     samplers = dict.fromkeys(run.model for run in runs if not run.is_language_model)
     mark = f"not a language model: {', '.join(samplers)}" if samplers else ""
-    return [_annotate_figure(figure, mark, size or describe_size(runs)) for figure in figures]
+    lines, note = [mark, size or describe_size(runs)], f" N{mark[1:]}." if mark else ""
+    return [  # the same lines in the picture too: pictures travel without their captions
+        replace(own, caption=own.caption + note, spec=annotate_figure(own.spec, lines, own.title)) for own in figures
+    ]
 
 
 def describe_size(runs: Sequence[RunView]) -> str:
@@ -56,40 +64,6 @@ def describe_size(runs: Sequence[RunView]) -> str:
     several = f"{len(runs)} runs, " if len(runs) > 1 else ""
     samples = sum(run.judged for run in runs)
     return f"n = {tasks} tasks, {several}{samples:,} judged samples; {'seeds' if ',' in seeds else 'seed'} {seeds}"
-
-
-def _annotate_figure(figure: Figure, mark: str, size: str) -> Figure:
-    """The same lines in the picture too: pictures travel without their captions."""
-    caption = f"{figure.caption} N{mark[1:]}." if mark else figure.caption
-    return replace(figure, caption=caption, spec=annotate_figure(figure.spec, [mark, size], figure.title))
-
-
-def _list_figures(run: RunView) -> Iterator[Figure]:
-    yield _learning_curve(run)
-    yield draw_pass_at_k([run])
-    usages = [row.spent.usage for row in run.rounds]
-    yield _per_round([usage.input_tokens for usage in usages], run, "tokens", "Input tokens", "")
-    if any(usage.cost_usd for usage in usages):
-        yield _per_round([usage.cost_usd for usage in usages], run, "cost", "Cost", ", by the prices known")
-
-
-def _learning_curve(run: RunView) -> Figure:
-    points = [
-        {"x": row.input_tokens, "y": row.cumulative, "label": "" if row.level == "none" else row.level}
-        for row in run.rounds
-        if row.ended
-    ]
-    largest = run.overall.tasks
-    caption = f"Tasks solved of {largest}, over the input tokens of all rounds so far; one point per round, in order. "
-    caption += "Labels: which demonstrations were shown (H hard, M medium, E easy)."
-    spec = line_chart(
-        points,
-        title="Learning curve",
-        x_title="input tokens so far",
-        y_title=f"tasks solved of {largest}",
-        y_domain=(0, max(largest, 1) * 1.06),
-    )
-    return Figure("learning", "Learning curve", caption, spec)
 
 
 def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
@@ -118,8 +92,223 @@ def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
     return Figure("pass_at_k", "pass@k", caption, spec)
 
 
-def _per_round(figures: Sequence[float | None], run: RunView, name: str, title: str, basis: str) -> Figure:
-    rows = [{"x": str(row.number), "y": figure} for row, figure in zip(run.rounds, figures, strict=True)]
-    title, unit = f"{title} per round", "USD" if name == "cost" else "input tokens"
+def _per_round(run: RunView, name: str, unit: str, values: Sequence[float | None]) -> Figure:
+    rows = [{"x": str(row.number), "y": value} for row, value in zip(run.rounds, values, strict=True)]
+    title = f"{name.capitalize()} per round"
     spec = bar_chart(rows, title=title, x_title="round", y_title=unit)
-    return Figure(f"{name}_per_round", title, f"Billed in each round{basis}.", spec)
+    return Figure(f"{name}_per_round", title, f"Billed in each round, in {unit}.", spec)
+
+
+def draw_rounds(run: RunView) -> Iterator[Figure]:
+    """The figures of one run beside its course."""
+    usages = [row.spent.usage for row in run.rounds]
+    own = [draw_pass_at_k([run]), _per_round(run, "tokens", "input tokens", [usage.input_tokens for usage in usages])]
+    if any(usage.cost_usd for usage in usages):
+        own.append(_per_round(run, "cost", "USD, by the prices known", [usage.cost_usd for usage in usages]))
+    yield from annotate_figures(own, [run])
+    if run.optimised is not None:
+        result, tasks = run.optimised.result, run.optimised.result.tasks
+        attempts = sum(len(task.steps) for task in tasks)
+        size = f"n = {count_noun(len(tasks), 'task')}, {count_noun(attempts, 'attempt')}; seed {run.seed}"
+        drawings = (_draw_states, _draw_fast_shares, _draw_gains, _draw_limits, _draw_within)
+        yield from annotate_figures([draw(result) for draw in drawings], [run], size)
+    if run.fronts is not None and (fronts := draw_fronts(run.fronts.fronts)) is not None:
+        yield from annotate_figures([fronts], [run])
+
+
+def draw_steps(task: OptimisedTask) -> Figure | None:
+    """A task's ratios to its start program, attempt by attempt; None: none can be said."""
+    points = [
+        {"x": number, **place_interval(step.to_start), "mark": step.is_kept}
+        for number, step in enumerate(task.steps, 1)
+        if step.to_start is not None
+    ]
+    if not points:
+        return None
+    caption = (
+        f"{task.task}: each right attempt's ratio to the start program, in the order of the attempts; filled: it was"
+    )
+    caption += " kept. Above 1 it is the better one. Whiskers or bands: 95 % intervals, of the measuring."
+    spec = line_chart(
+        points,
+        title=f"Attempts at {task.task}",
+        x_title="attempt",
+        y_title="ratio to the start program",
+    )
+    return Figure("attempts", f"Attempts at {task.task}", caption, spec)
+
+
+def _draw_states(run: OptimisedRun) -> Figure:
+    table = tabulate_states(run)
+    names, counts = list(table.columns)[2:], [row[2:] for row in table.rows]
+    occurring = [place for place in range(len(names)) if any(row[place] for row in counts)]
+    rows = [
+        {"x": f"{number}{' opt.' * (phase == OPTIMISATION)}", "series": names[place], "y": own[place]}
+        for number, phase, *own in table.rows
+        for place in occurring
+    ]
+    caption = "Samples of each round by the state in which they ended; opt.: rounds that make right programs better."
+    spec = bar_chart(rows, title="States by round", x_title="round", y_title="samples")
+    return Figure("states", "States by round", caption, spec)
+
+
+def _draw_fast_shares(run: OptimisedRun) -> Figure:
+    points = [point for metrics in run.partners if metrics.fast_shares for point in _list_fast_steps(run, metrics)]
+    tasks = run.partners[0].fast_shares[0].share.tasks if points else 0
+    caption = f"fast_p: the share of {count_noun(tasks, 'task')} whose best program is right and at least p times as"
+    caption += " fast as the partner; a task without such a program counts as not fast. Each step is a task's ratio."
+    caption += " Bands: 95 %, Wilson's, over the tasks."
+    spec = line_chart(
+        points,
+        title="fast_p",
+        x_title="p, times as fast",
+        y_title="share of the tasks",
+        log_x=True,
+        is_stepped=True,
+        y_domain=(0, 1),
+    )
+    return Figure("fast_p", "fast_p", caption, spec)
+
+
+def _list_fast_steps(run: OptimisedRun, metrics: PartnerMetrics) -> Iterator[dict[str, Any]]:
+    """The share at every ratio that there is, and just before the first and after the last one."""
+    ratios = [task.to_partner(metrics.partner) for task in run.tasks]
+    lacking = metrics.fast_shares[0].share.tasks - len(ratios)
+    steps = sorted({ratio for ratio in ratios if ratio is not None} or {1.0})
+    for p in (min(steps[0], 1.0) / 1.1, *steps, max(steps[-1], 1.0) * 1.1):
+        share = estimate_fast_share([*ratios, *[None] * lacking], p)
+        if share is not None:
+            yield {"series": metrics.partner, "x": p, **place_interval(share)}
+
+
+def _draw_gains(run: OptimisedRun) -> Figure:
+    rows = [
+        {"x": task.task, "series": BEFORE, **place_interval(task.gain)} for task in run.tasks if task.gain is not None
+    ]
+    caption = "The start program's figure by the best program's, full grade, with 95 % intervals of the measuring; the"
+    caption += " scale is logarithmic. Above 1 the best program is the better one."
+    spec = interval_chart(
+        rows,
+        title="Gain by task",
+        x_title="task",
+        y_title="times as good",
+        reference=1.0,
+    )
+    return Figure("gains", "Gain by task", caption, spec)
+
+
+def _draw_limits(run: OptimisedRun) -> Figure:
+    """The roofline, as shares: how near the device's limit the programs come."""
+    rows = [row for task in run.tasks for row in _list_shares(task)]
+    caption = (
+        "Share of what the device allows (the roofline) at each program's shape set, start program beside best; the"
+    )
+    caption += " scale is logarithmic, and 100 is the limit."
+    spec = interval_chart(
+        rows,
+        title="Share of the limit, in %",
+        x_title="task",
+        y_title="share of the limit, %",
+        reference=100.0,
+    )
+    return Figure("limit", "Share of the limit, in %", caption, spec)
+
+
+def _list_shares(task: OptimisedTask) -> Iterator[dict[str, Any]]:
+    for limit in task.shares:
+        name = f"{task.task} {limit.shape_set}" if len(task.shares) > 1 else task.task
+        for series, figure in ((BEFORE, limit.start), (AFTER, limit.best)):
+            yield {"x": name, "series": series, **place_interval(figure.scale_by(100.0))}
+
+
+def _draw_within(run: OptimisedRun) -> Figure:
+    points = [{"x": number, **place_interval(share)} for number, share in enumerate(run.within, 1)]
+    caption = "Share of the tasks with a right program within so many attempts of the rounds that solve tasks, in their"
+    caption += " order; what went back with its findings is an attempt of its own."
+    caption += " Whiskers or bands: 95 %, Wilson's, over the tasks."
+    spec = line_chart(
+        points,
+        title="Correct within n attempts",
+        x_title="n, attempts of each task",
+        y_title="share of the tasks",
+        y_domain=(0, 1),
+    )
+    return Figure("within", "Correct within n attempts", caption, spec)
+
+
+OWN, FRONT, BEATEN = "the task's own program", "no other one beats it", "beaten"
+
+
+def draw_fronts(fronts: Sequence[TaskFront]) -> Figure | None:
+    """The first two figures of each task; None: there is one figure, or no task with its own program and another."""
+    drawn = [front for front in fronts if front.own is not None and front.programs and len(front.names) > 1]
+    if not drawn:
+        return None
+    first, second = (word_figure(name) for name in drawn[0].names[:2])
+    caption = f"Right programs by {first} and {second}, as shares of those of the task's own program: less is better."
+    if upward := [word_figure(shown.name) for shown in drawn[0].objectives[:2] if not shown.is_less_better]:
+        caption += f" Of {' and '.join(upward)} more is better: the share is the own program's by the program's."
+    if len(drawn[0].names) > 2:
+        caption += f" What no other beats counts {' and '.join(word_figure(name) for name in drawn[0].names[2:])} too."
+    rows = [row for front in drawn for row in _list_points(front)]
+    title = "Fronts: figures as times those of the task's own program (at 1), on log scales"
+    spec = grid_chart(rows, title=title, x_title=first, y_title=second)
+    return Figure("fronts", "Fronts", caption, spec)
+
+
+def _list_points(front: TaskFront) -> Iterator[dict[str, Any]]:
+    """Equal places once; what is drawn last lies above."""
+    unbeaten = {front.scale_point(point)[:2] for point in front.front}
+    beaten = {front.scale_point(point)[:2] for point in front.programs} - unbeaten
+    for series, places in ((BEATEN, sorted(beaten)), (OWN, [(1.0, 1.0)]), (FRONT, sorted(unbeaten))):
+        yield from ({"field": front.task, "x": x, "y": y, "series": series} for x, y in places)
+
+
+PROGRAM, LIMIT = "program", "limit of the device"
+_UNITS = {TIME: ("µs", 1e-3), CYCLES: ("cycles", 1.0)}  # of what is a speed
+
+
+def draw_speeds(task: str, reports: Sequence[SpeedReport], machine: str = "") -> Figure | None:
+    """One program's times by shape set, small ones first; None: no time is known. `machine`: for its title."""
+    timed = [
+        report for report in reports if report.measurement.time is not None and report.measurement.objective in _UNITS
+    ]
+    if not timed:
+        return None
+    unit, factor = _UNITS[timed[0].measurement.objective]
+    rows = [row for report in sorted(timed, key=_read_time) for row in _list_times(report, factor)]
+    screened = any(report.measurement.grade is MeasuringGrade.SCREEN for report in timed)
+    caption = f"Time of one call of {task} by shape set, in {unit}, with 95 % intervals; the scale is logarithmic."
+    caption += " A partner's time is the program's times their ratio." if any(map(_has_ratio, timed)) else ""
+    caption += " Screened: not for publication." if screened else ""
+    spec = interval_chart(
+        rows,
+        title=f"Speed of {task}" + (f", {machine}" if machine else ""),
+        x_title="shape set",
+        y_title=f"{unit} of one call",
+    )
+    return Figure("speed", f"Speed of {task}", caption, spec)
+
+
+def _list_times(report: SpeedReport, factor: float) -> Iterator[dict[str, Any]]:
+    measurement, share = report.measurement, report.share
+    assert measurement.time is not None
+    yield _make_point(measurement.shape_set, PROGRAM, measurement.time, factor)
+    if measurement.ratio is not None:
+        partner = measurement.ratio.precise.scale_by(measurement.time.value)
+        yield _make_point(measurement.shape_set, measurement.ratio.partner[:8], partner, factor)
+    if share is not None and share.share is not None:
+        least = measurement.time.value * min(1.0, share.share.value)
+        yield _make_point(measurement.shape_set, LIMIT, Interval(least, least, least), factor)
+
+
+def _make_point(shape_set: str, series: str, time: Interval, factor: float) -> dict[str, Any]:
+    return {"x": shape_set, "series": series, **place_interval(time.scale_by(factor))}
+
+
+def _read_time(report: SpeedReport) -> float:
+    return report.measurement.time.value if report.measurement.time is not None else 0.0
+
+
+def _has_ratio(report: SpeedReport) -> bool:
+    return report.measurement.ratio is not None

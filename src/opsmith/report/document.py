@@ -16,8 +16,7 @@ from opsmith.report.comparison import align_problems, tabulate_problems
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.failures import FailureReader, FailureView
 from opsmith.report.languages import read_languages
-from opsmith.report.many_runs import draw_courses, read_many, tabulate_runs
-from opsmith.report.optimised_figures import list_figures
+from opsmith.report.many_runs import draw_courses, gather_runs, list_figures, tabulate_runs
 from opsmith.report.pages import Anchors, hash_script, name_agent, render_page
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
@@ -61,7 +60,7 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
     """The HTML of these runs (whole ids), with at most so many groups of attempts of each task."""
     reports = [_run_report(store, run, groups) for run in runs]
     views = [report.view for report in reports]
-    many = read_many(store, views) if len(runs) > 1 else None
+    many = gather_runs(views) if len(runs) > 1 else None
     title = f"Report of run {views[0].label}" if len(runs) == 1 else f"Report of {len(runs)} runs"
     return render_page(
         "report.html",
@@ -96,17 +95,13 @@ def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:
     """Each prompt of the samples shown, once; messages that several of them hold, apart."""
     by_name = {call.prompt: (title, call, run) for title, call, run in _shown_prompts(reports)}
     uses = Counter(content_hash(*message) for _, call, _ in by_name.values() for message in set(call.messages))
-    prompts = [
-        ShownPrompt(name, title, tuple(_name_message(message, uses) for message in call.messages), call, run)
-        for name, (title, call, run) in by_name.items()
-    ]
+    prompts = []
+    for name, (title, call, run) in by_name.items():
+        names = [(content_hash(*message), message) for message in call.messages]
+        messages = tuple(ShownMessage(own, *message, uses[own]) for own, message in names)
+        prompts.append(ShownPrompt(name, title, messages, call, run))
     shared = {message.name: message for prompt in prompts for message in prompt.messages if message.uses > 1}
     return Prompts(tuple(shared.values()), tuple(prompts))
-
-
-def _name_message(message: tuple[str, str], uses: Counter[str]) -> ShownMessage:
-    name = content_hash(*message)
-    return ShownMessage(name, *message, uses[name])
 
 
 def _list_shown(report: RunReport) -> Iterator[SampleView]:

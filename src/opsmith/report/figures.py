@@ -1,4 +1,4 @@
-"""Figures of numbers. Vega-Lite specifications as plain data, drawn by `rendering` in the look of `figure_style`.
+"""Figures of numbers. Vega-Lite specifications as plain data, drawn by `rendering` in its look.
 
 Axes begin at 0 or are broken by a zigzag, unless they are logarithmic and say so; whiskers have caps; series that would
 cover each other stand side by side; hollow signs are a paper's values and never ours. A specification names no colours
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from opsmith.measuring.intervals import Interval
-from opsmith.report.figure_style import (
+from opsmith.report.rendering import (
     DASHES,
     HEIGHT,
     INK,
@@ -24,12 +25,12 @@ from opsmith.report.figure_style import (
     PALETTE,
     SHAPES,
     SMALL_SIZE,
+    VEGA_LITE,
+    Spec,
     count_legend_columns,
     measure_text,
     wrap_text,
 )
-from opsmith.report.label_places import Label, LabelPlace, place_labels
-from opsmith.report.rendering import VEGA_LITE, Spec
 from opsmith.results.intervals import Estimate
 
 Records = Sequence[Mapping[str, Any]]
@@ -549,3 +550,69 @@ def _describe_points(rows: Records) -> str:
     values, names = [row["y"] for row in rows], _list_names(rows, "series") if "series" in rows[0] else []
     lines = f" in {len(names)} series ({', '.join(names)})" if names else ""
     return f"{len(rows)} values{lines}, from {min(values):.4g} to {max(values):.4g}"
+
+
+_POINT = 4.0  # half of a point's size
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in pixels; y grows downward."""
+
+    west: float
+    top: float
+    east: float
+    bottom: float
+
+    def overlaps(self, box: Box) -> bool:
+        return self.west < box.east and box.west < self.east and self.top < box.bottom and box.top < self.bottom
+
+
+@dataclass(frozen=True)
+class LabelPlace:
+    """Where a text stands, seen from its point."""
+
+    align: str  # left, center, right: the side of the text that is at the point
+    dx: float
+    dy: float  # of the text's middle
+
+    def box_text(self, text: str, x: float, y: float) -> Box:
+        width, half = measure_text(text, SMALL_SIZE), SMALL_SIZE * 0.6
+        west = x + self.dx - {"left": 0.0, "center": width / 2, "right": width}[self.align]
+        return Box(west, y + self.dy - half, west + width, y + self.dy + half)
+
+
+PLACES = (
+    LabelPlace("center", 0, -12),
+    LabelPlace("center", 0, 13),
+    LabelPlace("left", 7, -9),
+    LabelPlace("left", 7, 10),
+    LabelPlace("right", -7, -9),
+    LabelPlace("right", -7, 10),
+    LabelPlace("left", 9, 0),
+    LabelPlace("right", -9, 0),
+    LabelPlace("center", 0, -25),
+    LabelPlace("center", 0, 26),
+    LabelPlace("center", 0, -38),
+    LabelPlace("center", 0, 39),
+)
+Label = tuple[str, float, float]  # the text, and its point in pixels
+
+
+def place_labels(
+    labels: Sequence[Label], points: Sequence[tuple[float, float]], size: tuple[float, float]
+) -> list[LabelPlace | None]:
+    """A place for each text, the first that is free; None where none is. `size`: of the field that holds them all."""
+    obstacles = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in points]
+    places: list[LabelPlace | None] = []
+    for text, x, y in labels:
+        free = next((place for place in PLACES if _is_free(place.box_text(text, x, y), obstacles, size)), None)
+        places.append(free)
+        if free is not None:
+            obstacles.append(free.box_text(text, x, y))
+    return places
+
+
+def _is_free(box: Box, obstacles: Sequence[Box], size: tuple[float, float]) -> bool:
+    inside = box.west >= 0 and box.east <= size[0] and box.top >= 0 and box.bottom <= size[1]
+    return inside and not any(map(box.overlaps, obstacles))

@@ -10,9 +10,8 @@ from opsmith.errors import UsageError
 from opsmith.report.attempts import GROUPS
 from opsmith.report.curves import Figure
 from opsmith.report.document import write_document
-from opsmith.report.many_runs import draw_courses, read_many
+from opsmith.report.many_runs import draw_courses, gather_runs, list_figures
 from opsmith.report.markdown import write_markdown
-from opsmith.report.optimised_figures import list_figures
 from opsmith.report.rendering import convert_svg, render_pdf, render_png, render_svg
 from opsmith.report.rows import to_csv, write_csv, write_parquet
 from opsmith.report.run_tables import write_json
@@ -79,7 +78,7 @@ def _write_figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -
     """For papers: black on white."""
     folder.mkdir(parents=True, exist_ok=True)
     views = [run_view(store, run) for run in runs]
-    for figure in list_figures(views[0]) if len(views) == 1 else draw_courses(read_many(store, views)):
+    for figure in list_figures(views[0]) if len(views) == 1 else draw_courses(gather_runs(views)):
         path = folder / f"{figure.name}.{kind}"
         write_figure(figure, path)
         yield path

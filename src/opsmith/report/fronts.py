@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from rich.console import Console
 
+from opsmith.measuring.objectives import order_objectives
 from opsmith.records import Objective
 from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
-from opsmith.report.speed_rows import write_count
+from opsmith.report.speeds import write_count
 from opsmith.report.tables import NOTHING, list_names
-from opsmith.results.fronts import REFERENCE, FrontPoint, TaskFront, measure_own_share
+from opsmith.results.fronts import REFERENCE, TaskFront, measure_own_share, read_fronts
+from opsmith.store import Store
+from opsmith.store.measurements import StoredSpeed
+from opsmith.suites import find_bundled
 
 _MOST_TASKS = 12  # that a line names
 
@@ -49,7 +55,9 @@ def list_totals(fronts: Sequence[TaskFront]) -> list[str]:
         better = [front.task for front in fronts if front.is_above_own(objective.name)]
         named = f": {list_names(better, _MOST_TASKS)}" if better else ""
         count = f"{len(better)} task{'s' * (len(better) != 1)}{named}"
-        lines.append(f"{_word_better(objective)} than the task's own program: {count}")
+        words = f"{'fewer' if objective.is_less_better else 'more'} {objective.unit}"
+        words = words if objective.is_counted else f"less {objective.name}"
+        lines.append(f"{words} than the task's own program: {count}")
     volumes = [front.hypervolume for front in solved if front.hypervolume is not None]
     if volumes:
         own, mean = measure_own_share(len(fronts[0].names)), sum(volumes) / len(volumes)
@@ -80,7 +88,11 @@ def write_front_json(front: TaskFront) -> dict[str, Any]:
         "lacking": front.lacking,
         "hypervolume": front.hypervolume if front.front else None,
         "below_own": [name for name in front.names if front.is_above_own(name)],
-        "front": [_write_point(front, point) for point in front.front],
+        "front": [
+            {"program": point.program, "run": point.run, "sample": point.sample}
+            | {"figures": dict(zip(front.names, point.figures, strict=True))}
+            for point in front.front
+        ],
     }
 
 
@@ -92,12 +104,6 @@ def head_figure(objective: Objective) -> str:
 def word_best(objective: Objective) -> str:
     """What the best of its values is."""
     return "least" if objective.is_less_better else "most"
-
-
-def _word_better(objective: Objective) -> str:
-    if not objective.is_counted:
-        return f"less {objective.name}"
-    return f"{'fewer' if objective.is_less_better else 'more'} {objective.unit}"
 
 
 def word_figure(name: str) -> str:
@@ -113,11 +119,6 @@ def write_value(objective: Objective, value: float) -> str:
     return write_count(value) if objective.is_counted else f"{value:.3f}"
 
 
-def _write_point(front: TaskFront, point: FrontPoint) -> dict[str, Any]:
-    figures = dict(zip(front.names, point.figures, strict=True))
-    return {"program": point.program, "run": point.run, "sample": point.sample, "figures": figures}
-
-
 def _compare_best(front: TaskFront, objective: Objective) -> Said:
     """The best of a figure in a front, and the own program's."""
     best, place = front.find_best(objective.name), front.objectives.index(objective)
@@ -129,3 +130,27 @@ def _compare_best(front: TaskFront, objective: Objective) -> Said:
 def write_share(share: float | None) -> str:
     """A hypervolume as a table shows it."""
     return NOTHING if share is None else f"{share:.4f}"
+
+
+_find_bundled = lru_cache(maxsize=256)(find_bundled)
+
+
+@dataclass(frozen=True)
+class FrontView:
+    """The fronts of a run's tasks."""
+
+    fronts: tuple[TaskFront, ...]
+    table: DataTable
+    totals: tuple[str, ...]
+
+
+def view_fronts(store: Store, run: str, speeds: Sequence[StoredSpeed]) -> FrontView | None:
+    """None where fewer than two figures are stored of its programs: there is nothing to weigh. `speeds`: the run's."""
+    objectives = order_objectives(speed.report.measurement for speed in speeds)
+    if len(objectives) < 2:
+        return None
+    bundled = [(task, _find_bundled(task)) for task in store.read_tasks(run)]  # a stored task has no program
+    tasks = [task if own is None else replace(task, impl=own.impl) for task, own in bundled]
+    tasks.sort(key=lambda task: task.id)
+    fronts = tuple(read_fronts(store, [run], tasks, objectives))
+    return FrontView(fronts, tabulate_fronts(fronts), tuple(list_totals(fronts)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from opsmith.imports.outcomes import ImportReport, ImportRow
+from opsmith.imports.outcomes import ImportReport
 from opsmith.report.tables import make_table
 
 
@@ -28,12 +28,11 @@ def _write_megabytes(count: int | None) -> str:
 
 def _write_sums(report: ImportReport) -> str:
     warned = sum(bool(row.warnings) for row in report.imported)
-    shrunk = sum(_is_shrunk(row) for row in report.imported)
+    shrunk = sum(
+        row.bytes_from is not None and row.bytes_to is not None and row.bytes_to < row.bytes_from
+        for row in report.imported
+    )
     return (
         f"{len(report.imported)} imported ({shrunk} shrunk, {warned} with warnings), {len(report.refused)} refused; "
         f"{report.seconds:.1f} s, at most {report.peak_bytes / 1e6:.0f} MB in one process"
     )
-
-
-def _is_shrunk(row: ImportRow) -> bool:
-    return row.bytes_from is not None and row.bytes_to is not None and row.bytes_to < row.bytes_from

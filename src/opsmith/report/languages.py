@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsmith.records import Outcome, Usage
 from opsmith.report.record import COUNT, TEXT, USD, DataTable, Said
@@ -80,7 +80,10 @@ def read_languages(store: Store, views: Sequence[RunView]) -> LanguageTable | No
         for key, name, cell in _list_cells(store, view):
             names.setdefault(key, name)
             earlier = cells[view.target].get(key)
-            cells[view.target][key] = cell if earlier is None else _merge_cells(earlier, cell)
+            both = [cell] if earlier is None else [earlier, cell]
+            best = max(both, key=lambda own: (own.is_solved, own.gain or 1.0, own.row.rate))
+            counts = {name: sum(getattr(own, name) for own in both) for name in ("right", "verdicts", "unjudged")}
+            cells[view.target][key] = replace(best, **counts)
     rows = (ProblemLanguages(name, tuple(cells[target].get(key) for target in targets)) for key, name in names.items())
     columns = (_sum_column([view for view in views if view.target == target], cells[target]) for target in targets)
     return LanguageTable(tuple(columns), tuple(rows))
@@ -107,12 +110,6 @@ def _count_unjudged(store: Store, view: RunView) -> Counter[str]:
         for kind, samples in count_kinds(store, view.id, number).items():
             counts[kind.task] += samples if kind.outcome in (None, Outcome.UNJUDGED) else 0
     return counts
-
-
-def _merge_cells(first: LanguageCell, second: LanguageCell) -> LanguageCell:
-    best = max(first, second, key=lambda cell: (cell.is_solved, cell.gain or 1.0, cell.row.rate))
-    counts = (getattr(first, name) + getattr(second, name) for name in ("right", "verdicts", "unjudged"))
-    return LanguageCell(best.run, best.row, best.gain, *counts)
 
 
 def _sum_column(views: Sequence[RunView], cells: dict[str, LanguageCell]) -> LanguageColumn:

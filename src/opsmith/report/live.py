@@ -22,7 +22,7 @@ from rich.text import Text
 
 from opsmith.learn import events
 from opsmith.records import Usage, printable, strip_number
-from opsmith.report.speed_rows import describe_speed
+from opsmith.report.speeds import describe_speed
 from opsmith.report.tables import count_noun, format_cost, format_duration, make_table
 from opsmith.store.plans import StoredPlan
 from opsmith.store.rows import OPTIMISATION, RoundInfo

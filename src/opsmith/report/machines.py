@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from opsmith.devices.describe import CpuCache, Device
+from opsmith.devices.describe import Device
 from opsmith.devices.lease import Holder
 from opsmith.devices.peaks import Peaks
 from opsmith.report.tables import DESCRIPTION, make_table
@@ -26,7 +26,11 @@ def tabulate_device(
     grid.add_row("limits in total", limits)
     grid.add_row("leased to", "nobody" if holder is None else str(holder))
     for team in (peaks, *peaks.teams) if peaks is not None else ():
-        grid.add_row("peaks", _write_gflops(team))
+        units = {
+            dtype: "GOP/s" if dtype.startswith("int") else "GFLOP/s" for dtype in team.gflops
+        }  # FLOP are of floats
+        rates = (f"{figure:.0f} {units[dtype]} in {dtype}" for dtype, figure in team.gflops.items())
+        grid.add_row("peaks", f"{_write_threads(team)}: {', '.join(rates)}")
     if peaks is None:
         grid.add_row("peaks", UNMEASURED)
     yield grid
@@ -55,7 +59,8 @@ def _list_facts(device: Device) -> Iterator[tuple[str, object]]:
     yield "cores", device.cores
     yield "cores for us", device.usable_cores
     for cache in device.caches:
-        yield f"level {cache.level} cache", _write_cache(cache)
+        shared = "" if cache.cores in (None, 1) else f", shared by {cache.cores} cores"
+        yield f"level {cache.level} cache", f"{write_bytes(cache.size)}, {cache.kind.lower()}{shared}"
     yield "memory", None if device.memory is None else write_bytes(device.memory)
     yield "frequency, MHz", device.mhz
     yield "frequency at most, MHz", device.max_mhz
@@ -63,21 +68,6 @@ def _list_facts(device: Device) -> Iterator[tuple[str, object]]:
     yield "hypervisor", device.hypervisor
     yield "compiler", device.compiler
     yield "digest", device.digest[:12]
-
-
-def _write_cache(cache: CpuCache) -> str:
-    shared = "" if cache.cores in (None, 1) else f", shared by {cache.cores} cores"
-    return f"{write_bytes(cache.size)}, {cache.kind.lower()}{shared}"
-
-
-def _write_gflops(peaks: Peaks) -> str:
-    rates = (f"{figure:.0f} {_write_unit(dtype)} in {dtype}" for dtype, figure in peaks.gflops.items())
-    return f"{_write_threads(peaks)}: {', '.join(rates)}"
-
-
-def _write_unit(dtype: str) -> str:
-    """FLOP are of floats."""
-    return "GOP/s" if dtype.startswith("int") else "GFLOP/s"
 
 
 def _write_threads(peaks: Peaks) -> str:

@@ -15,15 +15,15 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.report.comparison import align_problems, name_columns, tabulate_pairs, tabulate_problems
-from opsmith.report.curves import Figure, annotate_figures, draw_pass_at_k
+from opsmith.report.curves import Figure, annotate_figures, draw_pass_at_k, draw_rounds
 from opsmith.report.figures import line_chart, place_interval
 from opsmith.report.languages import read_languages, tabulate_by_language, tabulate_languages
 from opsmith.report.record import COUNT, RATIO, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
 from opsmith.report.tables import NOTHING, format_duration
 from opsmith.report.views import RunView
-from opsmith.results.course import CourseStep, read_course
+from opsmith.results.course import find_value
 from opsmith.results.intervals import Estimate, bound_mean
-from opsmith.results.settings_apart import find_differences, list_settings
+from opsmith.results.settings_apart import find_differences
 from opsmith.store import Store
 
 TAG = "tag"  # what runs are grouped by beside settings
@@ -47,68 +47,35 @@ _WRITE: dict[str, Callable[[float], str]] = {
 
 
 @dataclass(frozen=True)
-class ManyRun:
-    """One of the runs."""
-
-    view: RunView
-    course: tuple[CourseStep, ...]
-    settings: Mapping[str, str]  # all, defaults too
-
-    @property
-    def tokens(self) -> int:
-        return self.view.usage.input_tokens + self.view.usage.output_tokens
-
-    @property
-    def gain(self) -> Estimate | None:
-        """What may be published of its optimisation; None: nothing, or it has none."""
-        return self.view.optimised.result.gain if self.view.optimised is not None else None
-
-    def find_value(self, shown: str, by: str, place: float) -> float | None:
-        """What it had there; None: nothing can be said of it."""
-        steps = [(getattr(step, by), getattr(step, shown)) for step in self.course]
-        ends = [end for end, _ in steps if end is not None]
-        if not ends or (place > ends[-1] and not self.view.finished):
-            return None
-        reached = [value for end, value in steps if end is not None and end <= place]
-        value: float | None = reached[-1] if reached else 0.0 if shown == "solved" else None
-        return value
-
-
-@dataclass(frozen=True)
 class ManyRuns:
     """Runs with the settings in which they differ."""
 
-    runs: tuple[ManyRun, ...]
+    runs: tuple[RunView, ...]
     differing: Mapping[str, tuple[str, ...]]  # by name the value of each run
 
-    def group_runs(self, group: str) -> dict[str, list[ManyRun]]:
+    def group_runs(self, group: str) -> dict[str, list[RunView]]:
         """By the value of a setting, or by all tags together. Raises UsageError for what is neither."""
-        known = dict.fromkeys(name for run in self.runs for name in run.settings)
+        known = dict.fromkeys(name for run in self.runs for name in run.told)
         if group != TAG and group not in known:
             choices = ", ".join(self.differing)
             expected = f"{TAG} or a setting; of those that differ here: {choices}"
             raise UsageError(f"--group: given {group!r}; expected {expected}")
-        groups: dict[str, list[ManyRun]] = {}
+        groups: dict[str, list[RunView]] = {}
         for run in self.runs:
-            tags = " ".join(run.view.remarks.tags) or "no tag"
-            groups.setdefault(tags if group == TAG else run.settings.get(group, NOTHING), []).append(run)
+            tags = " ".join(run.remarks.tags) or "no tag"
+            groups.setdefault(tags if group == TAG else run.told.get(group, NOTHING), []).append(run)
         return groups
 
 
-def read_many(store: Store, views: Sequence[RunView]) -> ManyRuns:
+def gather_runs(views: Sequence[RunView]) -> ManyRuns:
     """The runs of these views, in their order."""
-    infos = [info for view in views if (info := store.read_info(view.id)) is not None]
-    settings = [list_settings(info) for info in infos]
-    results = [view.optimised.result if view.optimised is not None else None for view in views]
-    courses = [read_course(store, view.id, result) for view, result in zip(views, results, strict=True)]
-    runs = tuple(ManyRun(*own) for own in zip(views, courses, settings, strict=True))
-    return ManyRuns(runs, find_differences(settings))
+    return ManyRuns(tuple(views), find_differences([view.told for view in views]))
 
 
 def compare_runs(store: Store, many: ManyRuns, shown: str = "", by: str = "", group: str = "") -> dict[str, DataTable]:
     """All tables of the runs beside each other, by name. Of two the course is left out unless something of it was
     chosen. Raises UsageError."""
-    views = [run.view for run in many.runs]
+    views = many.runs
     tables, is_two = {"runs": tabulate_runs(many)}, len(views) == 2
     tables |= {"groups": tabulate_groups(many, group)} if group else {}
     if not is_two or shown or by or group:
@@ -123,36 +90,36 @@ def turn_pair(many: ManyRuns, tables: Mapping[str, DataTable]) -> dict[str, Data
     """The tables as people read them: of two runs a column for each."""
     if len(many.runs) > 2:
         return dict(tables)
-    names = name_columns([run.view for run in many.runs])
+    names = name_columns(many.runs)
     return {**tables, "runs": tables["runs"].turn(names), "paired": tables["paired"].turn(["both"])}
 
 
 def tabulate_runs(many: ManyRuns) -> DataTable:
     """A row for each run."""
     has_gain = any(run.gain is not None for run in many.runs)
-    is_named = any(run.view.given_name for run in many.runs)
-    tags = [" ".join(run.view.remarks.all_tags) for run in many.runs]
-    notes = [run.view.remarks.text for run in many.runs]
+    is_named = any(run.given_name for run in many.runs)
+    tags = [" ".join(run.remarks.all_tags) for run in many.runs]
+    notes = [run.remarks.text for run in many.runs]
     settings = {name: values for name, values in many.differing.items() if name != "model"}
-    targets = tuple(run.view.target for run in many.runs)
+    targets = tuple(run.target for run in many.runs)
     settings = {"language": targets, **settings} if len(set(targets)) > 1 else settings
     rows = [
         [
-            *([run.view.label] if is_named else []),
-            Said(run.view.id, link=("run", run.view.id)),
-            Said(run.view.model + ("" if run.view.is_language_model else " (no LM)"), run.view.model),
+            *([run.label] if is_named else []),
+            Said(run.id, link=("run", run.id)),
+            Said(run.model + ("" if run.is_language_model else " (no LM)"), run.model),
             *(values[place] for values in settings.values()),
-            run.view.overall.solved,
-            run.view.overall.tasks,
-            run.view.overall.pass_at_1 or run.view.overall.value_at_1,
+            run.overall.solved,
+            run.overall.tasks,
+            run.overall.pass_at_1 or run.overall.value_at_1,
             *([run.gain] if has_gain else []),
-            run.view.usage,
-            run.view.usage.input_tokens,
-            run.view.usage.output_tokens,
-            Said(format_duration(run.view.seconds), run.view.seconds),
-            len(run.view.rounds),
-            run.view.judged,
-            Said(shorten(run.view.end, 60) + ("" if run.view.finished else " (not finished)"), run.view.end),
+            run.usage,
+            run.usage.input_tokens,
+            run.usage.output_tokens,
+            Said(format_duration(run.seconds), run.seconds),
+            len(run.rounds),
+            run.judged,
+            Said(shorten(run.end, 60) + ("" if run.finished else " (not finished)"), run.end),
             *([tags[place]] if any(tags) else []),
             *([notes[place]] if any(notes) else []),
         ]
@@ -170,13 +137,13 @@ def tabulate_runs(many: ManyRuns) -> DataTable:
 
 def tabulate_groups(many: ManyRuns, group: str) -> DataTable:
     """A row for each group: means over its runs."""
-    figures: dict[str, tuple[str, Callable[[ManyRun], float | None]]] = {
-        "solved": (COUNT, attrgetter("view.overall.solved")),
-        "pass@1": (SHARE, lambda run: _take_value(run.view.overall.pass_at_1, run.view.overall.value_at_1)),
+    figures: dict[str, tuple[str, Callable[[RunView], float | None]]] = {
+        "solved": (COUNT, attrgetter("overall.solved")),
+        "pass@1": (SHARE, lambda run: _take_value(run.overall.pass_at_1, run.overall.value_at_1)),
         "gain": (RATIO, lambda run: _take_value(run.gain, None)),
-        "cost": (USD, attrgetter("view.usage.cost_usd")),
+        "cost": (USD, attrgetter("usage.cost_usd")),
         "tokens": (COUNT, attrgetter("tokens")),
-        "time": (SECONDS, attrgetter("view.seconds")),
+        "time": (SECONDS, attrgetter("seconds")),
     }
     groups = many.group_runs(group)
     means = {
@@ -208,9 +175,9 @@ def tabulate_steps(many: ManyRuns) -> DataTable:
     names = [name for name in many.differing if name != "model"]
     rows: list[Sequence[Value]] = [
         (
-            run.view.id, run.view.given_name, run.view.model, "yes" if run.view.is_language_model else "no",
-            " ".join(run.view.remarks.all_tags), *(run.settings.get(name, NOTHING) for name in names),
-            run.view.overall.tasks, step.round, step.phase, step.solved, step.gain, step.cost, step.tokens, step.time,
+            run.id, run.given_name, run.model, "yes" if run.is_language_model else "no",
+            " ".join(run.remarks.all_tags), *(run.told.get(name, NOTHING) for name in names),
+            run.overall.tasks, step.round, step.phase, step.solved, step.gain, step.cost, step.tokens, step.time,
         )
         for run in many.runs
         for step in run.course
@@ -226,9 +193,9 @@ def tabulate_steps(many: ManyRuns) -> DataTable:
 def tabulate_tasks(many: ManyRuns) -> DataTable:
     """A row for each run and task."""
     rows: list[Sequence[Value]] = [
-        (run.view.id, run.view.given_name, row.id, row.group, row.state, row.round, row.rate, row.right, row.judged)
+        (run.id, run.given_name, row.id, row.group, row.state, row.round, row.rate, row.right, row.judged)
         for run in many.runs
-        for row in run.view.tasks
+        for row in run.tasks
     ]
     units = (TEXT, TEXT, TEXT, TEXT, TEXT, COUNT, SHARE, COUNT, COUNT)
     names = ("run", "name", "task", "group", "state", "round", "rate", "right", "judged")
@@ -237,17 +204,20 @@ def tabulate_tasks(many: ManyRuns) -> DataTable:
 
 def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
     """The figure: a line for each run, or for the mean of each group."""
+    labels = {getattr(step, by): step.level for step in many.runs[0].course} if len(many.runs) == 1 else {}
     points: list[dict[str, Any]] = [
-        {"series": name, "x": place, **place_interval(mean)}
+        {"series": name, "x": place, **place_interval(mean), **({"label": labels.get(place, "")} if labels else {})}
         for name, runs in _list_series(many, group).items()
         for place in _list_places(runs, by)
         if (mean := _mean_at(runs, shown, by, place)) is not None
     ]
     has_intervals = any(point["low"] is not None for point in points)
-    tasks = sorted({run.view.overall.tasks for run in many.runs})
+    tasks = sorted({run.overall.tasks for run in many.runs})
     axis = f"{SHOWN[shown][1]}" + (f" of {tasks[0]:,}" if shown == "solved" and len(tasks) == 1 else "")
     title = f"{axis[0].upper()}{axis[1:]}, by {by}"
     caption = "A point for each round that has ended."
+    if any(labels.values()):
+        caption += " Labels: which demonstrations were shown (H hard, M medium, E easy)."
     if group:
         caption = f"Means over the runs of each {group}, at the rounds' ends; a run that has ended keeps what it had."
         caption += " Whiskers or bands: 95 %, over the runs; none for fewer than five." if has_intervals else ""
@@ -262,28 +232,27 @@ def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
         y_domain=(0, 1.06 * max(highest, tasks[-1] if shown == "solved" and len(tasks) == 1 else 0.0)),
         empty="it is known of none of the runs",
     )
-    return annotate_figures([Figure(f"{shown}-by-{by}", title, caption, spec)], [run.view for run in many.runs])[0]
+    return annotate_figures([Figure(f"{shown}-by-{by}", title, caption, spec)], many.runs)[0]
 
 
 def draw_courses(many: ManyRuns) -> Iterator[Figure]:
     """The figures where nobody chose: what was solved, and what was gained, by round and by cost; pass@k."""
     by_cost = "cost" if any(step.cost for run in many.runs for step in run.course) else "tokens"
-    for shown in ("solved", "gain") if any(run.view.optimised for run in many.runs) else ("solved",):
+    for shown in ("solved", "gain") if any(run.optimised for run in many.runs) else ("solved",):
         yield from (draw_course(many, shown, "round"), draw_course(many, shown, by_cost))
-    views = [run.view for run in many.runs]
-    if any(view.pass_at_k for view in views):
-        yield from annotate_figures([draw_pass_at_k(views)], views)
+    if any(run.pass_at_k for run in many.runs):
+        yield from annotate_figures([draw_pass_at_k(many.runs)], many.runs)
 
 
-def _list_series(many: ManyRuns, group: str, is_short: bool = True) -> dict[str, list[ManyRun]]:
+def _list_series(many: ManyRuns, group: str, is_short: bool = True) -> dict[str, list[RunView]]:
     if group:
         return {f"{name} ({len(runs)} runs)": runs for name, runs in many.group_runs(group).items()}
-    names = [run.view.name if is_short else run.view.label for run in many.runs]
-    return {name if names.count(name) == 1 else run.view.id: [run] for name, run in zip(names, many.runs, strict=True)}
+    names = [run.name if is_short else run.label for run in many.runs]
+    return {name if names.count(name) == 1 else run.id: [run] for name, run in zip(names, many.runs, strict=True)}
 
 
-def _mean_at(runs: Sequence[ManyRun], shown: str, by: str, place: float) -> Estimate | None:
-    return _average([run.find_value(shown, by, place) for run in runs], shown == "gain")
+def _mean_at(runs: Sequence[RunView], shown: str, by: str, place: float) -> Estimate | None:
+    return _average([find_value(run.course, run.finished, shown, by, place) for run in runs], shown == "gain")
 
 
 def _average(values: Sequence[float | None], is_geometric: bool = False) -> Estimate | None:
@@ -310,7 +279,7 @@ def _take_value(estimate: Estimate | None, otherwise: float | None) -> float | N
     return otherwise if estimate is None else estimate.value
 
 
-def _list_places(runs: Sequence[ManyRun], by: str) -> list[float]:
+def _list_places(runs: Sequence[RunView], by: str) -> list[float]:
     """Where the rounds of these runs ended."""
     ends = [getattr(step, by) for run in runs for step in run.course]
     return sorted({end for end in ends if end is not None})
@@ -329,3 +298,9 @@ def _choose_places(many: ManyRuns, by: str) -> list[float]:
 def _head_setting(name: str) -> str:
     """A setting as a column's name, told from what a run came to under the same name."""
     return f"setting {name}" if name in ("model", "tasks", "samples") else name
+
+
+def list_figures(run: RunView) -> list[Figure]:
+    """All figures of a run; one without data is left out."""
+    solved = draw_course(gather_runs([run]), "solved", "tokens")
+    return [figure for figure in (solved, *draw_rounds(run)) if figure.spec["data"]["values"]]

@@ -12,11 +12,11 @@ from opsmith.records import printable
 from opsmith.report.comparison import align_problems, have_several_targets, tabulate_problems
 from opsmith.report.failures import FailureReader, FailureView
 from opsmith.report.languages import read_languages, tabulate_by_language, tabulate_languages
-from opsmith.report.many_runs import read_many, tabulate_course, tabulate_runs
+from opsmith.report.many_runs import gather_runs, tabulate_course, tabulate_runs
 from opsmith.report.pages import format_moment
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value, escape_markup, write_grid
 from opsmith.report.run_tables import list_tables, say_pass_at_1
-from opsmith.report.speed_rows import list_reasons
+from opsmith.report.speeds import list_reasons
 from opsmith.report.tables import format_duration
 from opsmith.report.verdicts import name_fault
 from opsmith.report.views import RunView, run_view
@@ -31,7 +31,7 @@ def write_markdown(store: Store, runs: Sequence[str]) -> str:
     views = [run_view(store, run) for run in runs]
     lines: list[str] = []
     if len(views) > 1:
-        many = read_many(store, views)
+        many = gather_runs(views)
         lines += ("# All runs", "", *write_grid(tabulate_runs(many)))
         lines += ("## Solved, by round", "", *write_grid(tabulate_course(many, "solved", "round")))
     if have_several_targets(views):

@@ -82,7 +82,7 @@ def tabulate_gains(run: OptimisedRun) -> DataTable:
         [
             Said(task.task, link=("task", task.task)),
             task.gain,
-            _word_claim(task),
+            task.claim.value if task.best and task.claim else "counted" if task.best else task.lack or "no gain shown",
             *map(task.to_partner, partners),
             len({step.row.round for step in task.steps}),
             len(task.steps),
@@ -162,12 +162,6 @@ def _view_profile(profile: Profile) -> ProfileView:
     is_text = profile.media.startswith("text/")
     text = profile.body if is_text else "" if picture else f"a profile of {profile.media} that cannot be shown"
     return ProfileView(profile.kind, text, picture)
-
-
-def _word_claim(task: OptimisedTask) -> str:
-    if task.best is None:
-        return task.lack or "no gain shown"
-    return "counted" if task.claim is None else task.claim.value
 
 
 def _describe_metrics(metrics: PartnerMetrics, quality: str) -> str:

@@ -21,8 +21,7 @@ from opsmith.report.attempts import CallView
 from opsmith.report.conversations import is_tool_turn
 from opsmith.report.languages import tabulate_by_language, tabulate_languages
 from opsmith.report.run_tables import list_tables
-from opsmith.report.speed_rows import list_reasons
-from opsmith.report.speeds import tabulate_speeds
+from opsmith.report.speeds import list_reasons, tabulate_speeds
 from opsmith.report.tables import format_cost, format_duration, list_names
 from opsmith.report.verdicts import name_fault
 from opsmith.results.intervals import Estimate

@@ -9,10 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from rich.console import Console
+from rich.table import Table
+from rich.tree import Tree
+
 from opsmith.learn.plan_facts import read_forest
 from opsmith.learn.plans import PlannedTask, PlanState, find_active
-from opsmith.records import Task
+from opsmith.records import Task, printable
 from opsmith.report.drawing import draw_dataflow
+from opsmith.report.tables import make_table
 from opsmith.report.verdicts import label_of
 from opsmith.splits import Border, PlanNode, Split
 from opsmith.store import Store
@@ -266,3 +271,43 @@ def draw_split(task: Task, split: Split, children: Iterable[PlannedView]) -> str
 
 def _word_type(border: Border) -> str:
     return f"{border.dtype} [{', '.join(border.dims)}]"
+
+
+def print_plans(console: Console, trees: Iterable[PlannedView], task: str | None = None) -> None:
+    """Trees of split tasks; `task`: only the one that it is or is a node of."""
+    for tree in trees:
+        if task is None or tree.has_task(task):
+            console.print(grow_tree(tree))
+            if any(len(node.plans) > 1 for node in tree.list_all()):
+                console.print("the tree follows the split that holds; the table has all")
+            console.print()
+            console.print(tabulate_plans(tree.list_all()))
+
+
+def grow_tree(planned: PlannedView, above: Tree | None = None) -> Tree:
+    """A line for each node: state, contract, samples, and the sample that solved it."""
+    words = printable(_describe_planned(planned))
+    tree = Tree(words) if above is None else above.add(words)
+    for child in planned.children:
+        grow_tree(child, tree)
+    return tree
+
+
+def tabulate_plans(planned: Iterable[PlannedView]) -> Table:
+    """A row for each attempt at a split, and for each program that was joined."""
+    grid = make_table("split of", "planner", "before round", "why", "what came of it", right=("before round",))
+    for node in planned:
+        for line in node.plans:
+            cells = (f"{node.task} {line.number}", line.planner, str(line.round), line.reason, str(line))
+            grid.add_row(*map(printable, cells))
+        for join in node.joins:
+            what = f"{join.label}, sample {join.sample[:12]}"
+            grid.add_row(printable(node.task), "join", str(join.round), "all nodes are solved", what)
+    return grid
+
+
+def _describe_planned(planned: PlannedView) -> str:
+    counts = f"{planned.right:,} right of {planned.verdicts:,}" if planned.verdicts else "no sample yet"
+    solved = f", sample {planned.sample[:12]}" if planned.sample else ""
+    contract = f"  {planned.contract}" if planned.depth else ""
+    return f"{planned.name}  [{planned.state}] {counts}{solved}{contract}"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
-from opsmith.report.by_model import tabulate_models
-from opsmith.report.closing import tabulate_known
 from opsmith.report.conversations import tabulate_tools
-from opsmith.report.record import COUNT, SHARE, TEXT, USD, DataTable, Said, say_value, write_tables
+from opsmith.report.record import COUNT, SHARE, TEXT, USD, DataTable, Said, Value, say_value, write_tables
 from opsmith.report.speeds import tabulate_speeds
-from opsmith.report.tables import list_names
-from opsmith.report.views import GroupRow, RunView, TaskRow, run_view
+from opsmith.report.tables import NOTHING, list_names
+from opsmith.report.views import Cell, GroupRow, RunView, run_view
+from opsmith.results.by_model import ModelFigures
+from opsmith.results.result import KnownResult
 from opsmith.store import Store
 
 _TOKENS = ("input", "cached", "output")
+_SHADES = (0.05, 0.2, 0.5)  # shares of right samples from which a cell is darker
+_MOODS = {"solved": "good", "unsolved": "bad"}
 
 
 def write_json(store: Store, runs: Sequence[str]) -> str:
@@ -40,6 +43,7 @@ def _list_tables(run: RunView) -> Iterator[tuple[str, DataTable]]:
     yield "tasks", tabulate_tasks(run)
     if run.known:
         yield "known", tabulate_known(run.known)
+    yield "grid", tabulate_grid(run)
     if run.speeds:
         yield "speeds", tabulate_speeds(run.speeds, is_of_run=True)
     if run.models:
@@ -56,12 +60,27 @@ def _list_tables(run: RunView) -> Iterator[tuple[str, DataTable]]:
 
 def tabulate_groups(run: RunView) -> DataTable:
     """A row for each group of tasks, then all."""
+    rounds = Counter(task.round for task in run.tasks if task.round is not None)
+    words = [
+        "  ".join(
+            f"{own.id}: {NOTHING if own.round is None else own.round}" for own in run.tasks if own.group == row.group
+        )
+        for row in run.groups
+    ]
+    words.append(", ".join(f"round {number}: {count}" for number, count in sorted(rounds.items())))
     rows = [
-        (row.group, Said(f"{row.solved}/{row.tasks}", row.solved), say_pass_at_1(row), row.pass_at_n, row.n or None)
-        for row in (*run.groups, run.overall)
+        (
+            row.group,
+            Said(f"{row.solved}/{row.tasks}", row.solved),
+            say_pass_at_1(row),
+            row.pass_at_n,
+            row.n or None,
+            own,
+        )
+        for row, own in zip((*run.groups, run.overall), words, strict=True)
     ]
     columns = {"group": TEXT, "solved": COUNT, "pass@1": SHARE, "pass@n": SHARE, "n": COUNT}
-    return DataTable("by group", columns, rows, has_total=True)
+    return DataTable("", {**columns, "round of each solution": TEXT}, rows, ("n",), has_total=True)
 
 
 def say_pass_at_1(row: GroupRow) -> Said:
@@ -109,15 +128,47 @@ def tabulate_curve(run: RunView) -> DataTable:
 def tabulate_tasks(run: RunView) -> DataTable:
     """What came of each task. rate: as pass@1 counts it; right and judged: over all rounds and temperatures."""
     rows = [
-        (Said(row.id, link=("task", row.id)), row.state, *_say_rate(row), row.right, row.judged) for row in run.tasks
+        (
+            Said(row.id, link=("task", row.id)),
+            row.state,
+            row.round,
+            None if row.round is None else row.rate,
+            row.right,
+            row.judged,
+        )
+        for row in run.tasks
     ]
     columns = {"task": TEXT, "state": TEXT, "round": COUNT, "rate": SHARE, "right": COUNT, "judged": COUNT}
     return DataTable("tasks", columns, rows)
 
 
-def _say_rate(row: TaskRow) -> tuple[int | None, float | None]:
-    """The round that solved a task, and its rate; a task that none solved has neither."""
-    return row.round, None if row.round is None else row.rate
+def tabulate_known(known: Iterable[KnownResult]) -> DataTable:
+    """What the run was given: a row for each program, which counts as nobody's solution."""
+    rows = [(row.task, row.author, row.place, row.state, row.round) for row in known]
+    columns = {"task": TEXT, "written by": TEXT, "from": TEXT, "state": TEXT, "shown from round": COUNT}
+    return DataTable("known programs", columns, rows, ("from",))
+
+
+def tabulate_grid(run: RunView) -> DataTable:
+    """Task by round: right samples of those judged in it, and how the task stands."""
+    rows: list[Sequence[Value]] = [
+        (
+            Said(row.id, link=("task", row.id)),
+            *(None if own is None else _say_cell(own) for own in row.cells),
+            Said(
+                f"round {row.round}" if row.round is not None else row.state, row.round, mood=_MOODS.get(row.state, "")
+            ),
+        )
+        for row in run.tasks
+    ]
+    rounds = (f"{row.number} {row.level}" if row.demonstrations else str(row.number) for row in run.rounds)
+    return DataTable("tasks by rounds", {"task": TEXT, **dict.fromkeys(rounds, COUNT), "solved": TEXT}, rows)
+
+
+def _say_cell(cell: Cell) -> Said:
+    """In a colour that says the share of right samples, and whether this round solved the task."""
+    shade = f"s{1 + sum(cell.rate > step for step in _SHADES)}" if cell.right else ""
+    return Said(f"{cell.right}/{cell.judged}", cell.rate, shade=shade + " here" * cell.solved)
 
 
 def tabulate_nodes(run: RunView) -> DataTable:
@@ -126,3 +177,28 @@ def tabulate_nodes(run: RunView) -> DataTable:
     rows = [(node.task, node.state, node.right, node.verdicts, len(node.plans)) for node in nodes]
     columns = {"task or node": TEXT, "state": TEXT, "right": COUNT, "judged": COUNT, "splits": COUNT}
     return DataTable("plans", columns, rows)
+
+
+_TOKENS = ("input", "output", "reasoning")
+
+
+def tabulate_models(models: Iterable[ModelFigures]) -> DataTable:
+    """A row for each model. Tokens are of all that was asked of it."""
+    rows = [
+        (
+            row.model,
+            ", ".join(row.roles) or NOTHING,
+            row.usage.requests,
+            *(getattr(row.usage, f"{name}_tokens") for name in _TOKENS),
+            row.usage,
+            Said(f"{row.verdicts:,}" + (f" of {row.samples:,}" if row.verdicts < row.samples else ""), row.verdicts),
+            row.right,
+            row.rate,
+            row.solved,
+            row.first,
+        )
+        for row in models
+    ]
+    columns = {"model": TEXT, "roles": TEXT, "requests": COUNT, **dict.fromkeys(_TOKENS, "tokens"), "cost": USD}
+    columns |= {"samples": COUNT, "right": COUNT, "rate": SHARE, "solved": COUNT, "first": COUNT}
+    return DataTable("models", columns, rows, ("reasoning", "first", "input", "roles", "output", "requests"))

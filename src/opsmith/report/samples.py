@@ -11,10 +11,12 @@ from rich.table import Table
 
 from opsmith.models import Message
 from opsmith.records import Outcome, Task, printable
-from opsmith.report.conversations import is_tool_turn, list_calls
-from opsmith.report.demonstrations import ExampleReader
+from opsmith.report.conversations import ExampleReader, is_tool_turn, list_calls
+from opsmith.report.differences import find_difference
+from opsmith.report.optimised import describe_suggestion
 from opsmith.report.tables import DESCRIPTION, count_noun, make_table
 from opsmith.report.verdicts import name_fault, verdict_json
+from opsmith.results.optimisation import find_parent
 from opsmith.results.refusals import RunRefusals, describe_nearness, read_refusals
 from opsmith.store import Store
 from opsmith.store.queries import Call, CandidateRow, SampleDetail, SampleRow
@@ -95,12 +97,12 @@ def sample_json(detail: SampleDetail, with_prompt: bool) -> dict[str, Any]:
     described |= {"number": row.number, "outcome": name_outcome(row).partition(" ")[0]}
     described |= {"stage": row.stage.name if row.stage else None, "candidates": candidates}
     described |= {"failures": list(detail.failures)}
-    return described | ({"requests": [_write_call(call) for call in detail.calls]} if with_prompt else {})
-
-
-def _write_call(call: Call) -> dict[str, Any]:
-    messages = [{"role": message.role, "content": message.content} for message in call.messages]
-    return {"agent": call.agent, "messages": messages, "replies": list(call.reply.texts), "seed": call.seed}
+    requests = [
+        {"agent": call.agent, "messages": [{"role": own.role, "content": own.content} for own in call.messages]}
+        | {"replies": list(call.reply.texts), "seed": call.seed}
+        for call in detail.calls
+    ]
+    return described | ({"requests": requests} if with_prompt else {})
 
 
 def print_task(console: Console, store: Store, run: str, task: str) -> None:
@@ -184,3 +186,29 @@ def _list_news(call: Call) -> list[Message]:
 
 def _write_heading(agent: str, what: str) -> str:
     return printable(f"--- {agent}: {what} ---")
+
+
+def list_improvement(store: Store, run: str, detail: SampleDetail) -> Iterator[str]:
+    """What a sample of an optimisation round was given, and what it changed; nothing of any other sample."""
+    parent = find_parent(store, run, detail.row)
+    if parent is None:
+        return
+    suggestion = store.read_suggestion(detail.row.id)
+    yield f"--- suggestion ---\n{describe_suggestion(suggestion) if suggestion else 'none was made'}"
+    for profile in store.read_profiles(run, detail.row.task, [parent]):
+        size = f"{len(profile.body) * 3 // 4:,} bytes"
+        text = f"a picture ({profile.media}, {size}); `opsmith ui` shows it"
+        text = profile.body if profile.media.startswith("text/") else text
+        yield f"--- {printable(f'profile: {profile.kind}')} ---\n{text}"
+    yield from _list_differences(detail, store.read_text(parent))
+
+
+def _list_differences(detail: SampleDetail, parent: str) -> Iterator[str]:
+    for candidate in detail.candidates:
+        if candidate.source is None:
+            continue
+        place = "the start program" if candidate.parent_sample is None else f"sample {candidate.parent_sample[:12]}"
+        difference = find_difference(candidate.source, parent, f"what it set out from, of {place}")
+        if difference is not None:
+            lines = ("..." if line.sign == "@" else f"{line.sign} {line.text}" for line in difference.lines)
+            yield "\n".join([f"--- difference of the {candidate.agent} from {difference.against} ---", *lines])

@@ -10,8 +10,7 @@ from rich.table import Table
 
 from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage, printable
-from opsmith.report.closing import not_a_model
-from opsmith.report.tables import make_table
+from opsmith.report.tables import make_table, not_a_model
 from opsmith.results.by_model import name_proposers, share_bills
 from opsmith.store.proposers import sum_bills
 from opsmith.store.queries import Reader

@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from opsmith.records import Task, Usage, printable
-from opsmith.report.console import PlainConsole
-from opsmith.report.fitting import LEAST, LINES, Column, FittedTable
+from opsmith.report.fitting import LEAST, LINES, Column, FittedTable, PlainConsole
 from opsmith.terminal import has_wide_tables
 
 if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
@@ -26,6 +25,8 @@ if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
 DESCRIPTION = 6  # lines of a cell that describes something
 _NOTE = 60  # characters of a note, or of a reason, in a list of runs
 NOTHING = "–"  # in place of a figure that there is not
+NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
+NO_MODEL = "the search enumerates programs of the target language; no model is asked"
 _IS_SET = {True: "set", False: "not set"}
 
 
@@ -51,6 +52,17 @@ def make_table(
     drops = {name: len(least) - place for place, name in enumerate(least)}
     described = [Column(name, name in right, name in code, room, drops.get(name)) for name in columns]
     return FittedTable(described, title, lines)
+
+
+def not_a_model(name: str) -> str:
+    """What must stand beside results that no language model made.
+
+    >>> not_a_model("tuner")
+    'tuner is not a language model'
+    """
+    if "search" in name:
+        return NO_MODEL
+    return NOT_A_MODEL if "embedded" in name else f"{name} is not a language model"
 
 
 def tasks_table(tasks: Iterable[tuple[str, Task, str]]) -> Table:

@@ -6,28 +6,30 @@ it stays usable on large stores; one task's attempts are read by `opsmith.report
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 from opsmith.records import Outcome, Usage, printable
-from opsmith.report.closing import not_a_model
 from opsmith.report.conversations import describe_tool_use
+from opsmith.report.fronts import FrontView, view_fronts
 from opsmith.report.optimised import OptimisedView, view_optimisation
 from opsmith.report.plans import PlannedView, summarise_plans, view_plans
-from opsmith.report.run_fronts import FrontView, view_fronts
-from opsmith.report.speed_rows import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
-from opsmith.report.unjudged import count_beside, count_reasons
+from opsmith.report.speeds import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
+from opsmith.report.tables import not_a_model
 from opsmith.results.bests import list_best
 from opsmith.results.by_model import ModelFigures, read_by_model
-from opsmith.results.counting import Count, count_best, deciding_tallies
+from opsmith.results.counting import Count, choose_best, count_best, deciding_tallies
+from opsmith.results.course import CourseStep, read_course
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
 from opsmith.results.metrics import GroupScore
 from opsmith.results.optimisation import read_optimisation
+from opsmith.results.refusals import name_failure
 from opsmith.results.result import KnownResult, RunResult, TaskResult, result_of
+from opsmith.results.settings_apart import list_settings
 from opsmith.results.tool_use import ToolUse, read_tool_use
 from opsmith.store import Store
-from opsmith.store.attempts import RoundSpending, list_unjudged, spent_by_round
+from opsmith.store.attempts import RoundSpending, UnjudgedSample, list_unjudged, spent_by_round
 from opsmith.store.endings import list_joins
 from opsmith.store.notes import NO_REMARKS, Remarks
 from opsmith.store.queries import Tally
@@ -118,8 +120,6 @@ class RunView:
     end: str
     finished: bool
     seconds: float
-    settings: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
     overall: GroupRow
     groups: tuple[GroupRow, ...]
     rounds: tuple[RoundRow, ...]
@@ -146,12 +146,23 @@ class RunView:
     remarks: Remarks = NO_REMARKS
     given_name: str = ""  # by people; "": none
     known: tuple[KnownResult, ...] = ()  # what it was given, right or not
+    course: tuple[CourseStep, ...] = ()  # what it had come to at the end of each round, of both phases
+    told: Mapping[str, str] = field(default_factory=dict)  # all settings as people write them, defaults too
 
     @property
     def name(self) -> str:
         """Short, for legends and columns: what people call it, else the model and the beginning of what names it."""
         short = self.given_name or f"{printable(self.model)} {self.id.rpartition('-')[2][:6]}"
         return short + ("" if self.is_language_model else " (no LM)")
+
+    @property
+    def tokens(self) -> int:
+        return self.usage.input_tokens + self.usage.output_tokens
+
+    @property
+    def gain(self) -> Estimate | None:
+        """What may be published of its optimisation; None: nothing, or it has none."""
+        return self.optimised.result.gain if self.optimised is not None else None
 
     @property
     def label(self) -> str:
@@ -181,10 +192,15 @@ class RunView:
         return self.samples - self.judged
 
 
+_AS_THEY_ARE = ("end", "finished", "solved_before", "usage", "guardian_usage", "input_tokens", "cut_short", "known")
+
+
 def run_view(store: Store, run: str) -> RunView:
     """Everything about a run but its samples. Raises UsageError for one that does not exist."""
     result, summary = result_of(store, run), store.summarise_run(store.find_run(run))
     run, tallies = result.run, store.read_tallies(result.run, with_children=True)
+    every = list(result.per_task.values())
+    optimised = view_optimisation(read_optimisation(store, run))
     rounds = [(info, solved) for info, solved in store.read_rounds(run) if info.phase == FUNCTIONAL]
     tried = {info.number: len(info.attempted) for info, _ in store.read_rounds(run, with_children=True)}
     first, info, models = store.find_optimisation(run), summary.info, read_by_model(store, run)
@@ -206,24 +222,18 @@ def run_view(store: Store, run: str) -> RunView:
         target=info.target,
         seed=info.seed,
         started=summary.started,
-        end=result.end,
-        finished=result.finished,
         seconds=summary.seconds,
-        settings=tuple((name, json.dumps(value, ensure_ascii=False)) for name, value in info.settings.items()),
-        versions=tuple((name, str(value)) for name, value in info.versions.items()),
         overall=_view_group("all", list(result.per_task), result.overall, counts, beside),
-        groups=tuple(_list_groups(result, counts, beside)),
+        groups=tuple(
+            _view_group(name, [own.task for own in every if own.group == name], score, counts, beside)
+            for name, score in result.groups.items()
+        ),
         rounds=rows,
         tasks=tuple(_view_tasks(result, tallies, [row.number for row in rows])),
-        solved_before=result.solved_before,
-        usage=result.usage,
-        guardian_usage=result.guardian_usage,
         guardian=result.guardian if sum(result.guardian.values()) else {},
-        input_tokens=result.input_tokens,
         samples=sum(spending.samples for spending in spent.values()),
         judged=sum(spending.judged for spending in spent.values()),
         unjudged_reasons=count_reasons(unjudged),
-        cut_short=result.cut_short,
         pass_at_k=(
             *_estimate_curve("round 0", list(of_first.values())),
             *_estimate_curve("the round of each solution", list(counts.values()) if len(rows) > 1 else []),
@@ -232,14 +242,16 @@ def run_view(store: Store, run: str) -> RunView:
         first=of_first,
         speeds=tuple(map(word_speed, kept_speeds)),
         speed_summary=summarise_speeds(kept_speeds) if kept_speeds else None,
-        optimised=view_optimisation(read_optimisation(store, run)) if first is not None else None,
+        optimised=optimised,
         fronts=view_fronts(store, run, speeds),
         plans=view_plans(store, run),
         models=models if len(models) > 1 else (),
         tool_use=read_tool_use(store, run),
         remarks=store.read_remarks(run),
         given_name=info.name,
-        known=result.known,
+        course=read_course(store, run, optimised.result if optimised is not None else None),
+        told=list_settings(info),
+        **{name: getattr(result, name) for name in _AS_THEY_ARE},
     )
 
 
@@ -271,14 +283,6 @@ def _estimate_curve(series: str, counts: Counts) -> list[PassAt]:
     ks = sorted({2**power for power in range(12) if 2**power <= largest} | ({largest} if largest else set()))
     estimates = [(k, estimate_pass_at_k(counts, k)) for k in ks]
     return [PassAt(series, k, value) for k, value in estimates if value is not None]
-
-
-def _list_groups(
-    result: RunResult, counts: Mapping[str, tuple[int, int]], beside: Mapping[str, int]
-) -> Iterator[GroupRow]:
-    for name, score in result.groups.items():
-        tasks = [task.task for task in result.per_task.values() if task.group == name]
-        yield _view_group(name, tasks, score, counts, beside)
 
 
 def _view_group(
@@ -344,3 +348,26 @@ def _view_task(task: TaskResult, counts: Sequence[tuple[int, int] | None], numbe
     right = sum(cell.right for cell in cells if cell)
     figures = (task.round, task.success_rate, right, samples, task.input_tokens, task.contaminated)
     return TaskRow(task.task, task.group, state, *figures, cells, task.cut_short)
+
+
+REASONS = 5  # that are shown, the most frequent ones
+BEING_JUDGED = "being judged"
+
+
+def count_reasons(samples: Iterable[UnjudgedSample]) -> tuple[tuple[str, int], ...]:
+    """Why samples have no verdict and how many of them, the most frequent reason first; lines of programs are left out.
+
+    >>> count_reasons([UnjudgedSample(0, "a", 1.0, "not emulated: line 2: <mma.h>"), UnjudgedSample(0, "a", 1.0, "")])
+    (('being judged', 1), ('not emulated: <mma.h>', 1))
+    """
+    counts = Counter(name_failure(sample.message) if sample.message else BEING_JUDGED for sample in samples)
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    rest = sum(count for _, count in ordered[REASONS:])
+    return (*ordered[:REASONS], *((("other reasons", rest),) if rest else ()))
+
+
+def count_beside(samples: Sequence[UnjudgedSample], tallies: Iterable[Tally]) -> Mapping[str, int]:
+    """By task, the samples without a verdict of the round and the temperature that its pass@1 counts."""
+    counts = Counter((sample.round, sample.task, sample.temperature) for sample in samples)
+    best = map(choose_best, deciding_tallies(tallies).values())
+    return {tally.task: counts[tally.round, tally.task, tally.temperature] for tally in best if tally is not None}

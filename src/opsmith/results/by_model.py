@@ -54,7 +54,8 @@ def make_figures(
     paid = share_bills(info, bills)
     proposers = name_proposers(info)
     tried = [count.model or proposers[0] for count in counts]
-    names = dict.fromkeys([*proposers, *_roles_of(info.settings), *paid, *tried])
+    named = [str(info.settings[role]) for role in _ROLES.values() if info.settings.get(role) not in (None, "", "none")]
+    names = dict.fromkeys([*proposers, *named, *paid, *tried])
     own = [sample for sample in right if sample.task in tasks]
     solvers = find_solvers(own, proposers)
     return tuple(
@@ -75,7 +76,10 @@ def _make_row(
     pairs = [(count.verdicts, count.right) for count in counts if count.verdicts]
     return ModelFigures(
         model=name,
-        roles=_list_roles(name, info),
+        roles=(
+            *([PROPOSER] if name in name_proposers(info) else []),
+            *(role for role, setting in _ROLES.items() if info.settings.get(setting) == name),
+        ),
         usage=paid.get(name, Usage()),
         samples=sum(count.answered for count in counts),
         verdicts=sum(samples for samples, _ in pairs),
@@ -121,15 +125,3 @@ def share_bills(info: RunInfo, bills: Mapping[tuple[str, str], Usage]) -> dict[s
 def name_proposers(info: RunInfo) -> tuple[str, ...]:
     """The proposers of a run, the run's own first; one where it has no others."""
     return tuple(info.settings.get("models") or (info.model,))
-
-
-def _roles_of(settings: Mapping[str, Any]) -> dict[str, str]:
-    """By model's name, the role that it has, of those that a run's settings name."""
-    named = {role: settings.get(name) for role, name in _ROLES.items()}
-    return {str(model): role for role, model in named.items() if model not in (None, "none")}
-
-
-def _list_roles(name: str, info: RunInfo) -> tuple[str, ...]:
-    proposes = name in name_proposers(info)
-    named = [role for role, setting in _ROLES.items() if info.settings.get(setting) == name]
-    return (*([PROPOSER] if proposes else []), *named)

@@ -6,7 +6,7 @@ A count is (judged samples, right ones) of one task. Not covered: what the count
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from opsmith.records import Task, strip_number
 from opsmith.store.queries import Tally
@@ -49,10 +49,9 @@ def deciding_tallies(tallies: Iterable[Tally], last: int | None = None) -> dict[
     for tally in tallies:
         if last is None or tally.round <= last:
             rounds.setdefault(tally.task, {}).setdefault(tally.round, []).append(tally)
-    deciding = {task: by_round[_deciding_round(by_round)] for task, by_round in rounds.items()}
+    solving = {
+        task: [number for number, own in by_round.items() if any(tally.right for tally in own)]
+        for task, by_round in rounds.items()
+    }
+    deciding = {task: own[min(solving[task]) if solving[task] else max(own)] for task, own in rounds.items()}
     return dict(sorted(deciding.items(), key=lambda pair: pair[1][0].round))
-
-
-def _deciding_round(tallies: Mapping[int, Sequence[Tally]]) -> int:
-    solving = [number for number, of_round in tallies.items() if any(tally.right for tally in of_round)]
-    return min(solving) if solving else max(tallies)

@@ -22,6 +22,7 @@ class CourseStep:
 
     round: int
     phase: str
+    level: str  # of the demonstrations that it showed; "": none
     solved: int  # tasks, so far
     gain: float | None  # so far; None: no round that makes right programs better has ended
     cost: float | None  # USD, so far; None: some price is not known
@@ -47,8 +48,20 @@ def read_course(store: Store, run: str, optimised: OptimisedRun | None = None) -
         gain = measure_gain(optimised.tasks, info.number) if optimised is not None and has_gain else None
         solved += len(solutions)
         sums = (cost if is_priced else None, tokens, seconds[info.number])
-        steps.append(CourseStep(info.number, info.phase, solved, gain, *sums))
+        level = "" if info.level == "none" else info.level
+        steps.append(CourseStep(info.number, info.phase, level, solved, gain, *sums))
     return tuple(steps)
+
+
+def find_value(course: Sequence[CourseStep], is_finished: bool, shown: str, by: str, place: float) -> float | None:
+    """What a run had there; None: nothing can be said of it."""
+    steps = [(getattr(step, by), getattr(step, shown)) for step in course]
+    ends = [end for end, _ in steps if end is not None]
+    if not ends or (place > ends[-1] and not is_finished):
+        return None
+    reached = [value for end, value in steps if end is not None and end <= place]
+    value: float | None = reached[-1] if reached else 0.0 if shown == "solved" else None
+    return value
 
 
 def measure_gain(tasks: Sequence[OptimisedTask], last: int) -> float | None:

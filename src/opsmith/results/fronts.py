@@ -171,13 +171,10 @@ def _read_figure(rows: Sequence[SpeedMeasurement], objective: Objective, is_own:
             latest[row.shape_set] = row
     if objective.is_counted:
         return next((row.time.value for row in latest.values() if row.time is not None), None)
-    return 1.0 if is_own else _relate_time(latest.values())
-
-
-def _relate_time(rows: Iterable[SpeedMeasurement]) -> float | None:
-    """The time by that of the task's own program, a geometric mean; None: at no shape set."""
-    ratios = [row.ratio.precise.value for row in rows if row.ratio is not None]
-    return math.exp(-sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+    if is_own:
+        return 1.0
+    ratios = [row.ratio.precise.value for row in latest.values() if row.ratio is not None]
+    return math.exp(-sum(map(math.log, ratios)) / len(ratios)) if ratios else None  # by the task's own program's
 
 
 def _rank_figures(point: FrontPoint, objectives: Sequence[Objective]) -> Vector:

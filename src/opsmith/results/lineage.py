@@ -226,7 +226,11 @@ def read_step(row: StepRow, parent: OptimisedProgram, screens: Screens, figures:
     if row.outcome is not Outcome.PASSED or row.candidate is None or row.source is None:
         return OptimisationStep(row, parent, (None,) * len(figures), None)
     reports = {figure: screens.of_pair.get((row.candidate, parent.name, figure), {}) for figure in figures}
-    ratios = tuple(_average_screens(reports[figure].values()) for figure in figures)
+    of_figures = [[report.measurement.ratio for report in reports[figure].values()] for figure in figures]
+    ratios = tuple(  # over all shape sets; None where that at one of them is not known
+        average_ratios([ratio.precise for ratio in own if ratio is not None]) if None not in own else None
+        for own in of_figures
+    )
     changes = [count_gain(ratio) for ratio in ratios if ratio is not None]
     if len(changes) < len(figures):
         return OptimisationStep(row, parent, ratios, None)
@@ -269,9 +273,3 @@ def choose_beam(programs: Sequence[OptimisedProgram], size: int) -> tuple[Optimi
 def _dominates(one: OptimisedProgram, other: OptimisedProgram) -> bool:
     pairs = list(zip(one.gains, other.gains, strict=True))
     return all(mine >= theirs for mine, theirs in pairs) and any(mine > theirs for mine, theirs in pairs)
-
-
-def _average_screens(reports: Iterable[SpeedReport]) -> Interval | None:
-    """The ratio over all shape sets; None where that at one of them is not known."""
-    ratios = [report.measurement.ratio for report in reports]
-    return average_ratios([ratio.precise for ratio in ratios if ratio is not None]) if None not in ratios else None

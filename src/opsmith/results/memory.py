@@ -53,7 +53,8 @@ def remember_step(task: Task, step: OptimisationStep) -> RememberedChange | None
         return RememberedChange(pair, task, step.row.sample, False)
     if ratio < LEAST_LOSS and all(bound.high < 1 for bound in bounds):
         title = f"not: {title_change(suggestion)}"[:LONGEST_TITLE]
-        words = _describe_loss(suggestion, ratio)
+        lost = f"This was tried and lost: the program became {1 / ratio:.2f} times as dear. The way back is shown."
+        words = " ".join([*_list_reasons(suggestion), lost])
         pair = MemoryPair(task.id, title, words, source, step.parent.source, 1 / ratio)
         return RememberedChange(pair, task, step.row.sample, True)
     return None
@@ -107,11 +108,6 @@ def title_change(suggestion: Suggestion | None) -> str:
     cuts = [place for mark in (": ", "; ", ". ") if (place := line.find(mark)) > 0]
     title = line[: min(cuts)] if cuts else line.rstrip(".")
     return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 4].rstrip()} ..."
-
-
-def _describe_loss(suggestion: Suggestion | None, ratio: float) -> str:
-    lost = f"This was tried and lost: the program became {1 / ratio:.2f} times as dear. The way back is shown."
-    return " ".join([*_list_reasons(suggestion), lost])
 
 
 def _list_reasons(suggestion: Suggestion | None) -> Iterator[str]:

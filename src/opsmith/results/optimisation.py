@@ -146,14 +146,15 @@ def read_optimisation(store: Store, run: str) -> OptimisedRun | None:
     seconds = [speed.seconds for speed in speeds if speed.seconds is not None]
     measured = sum(seconds) if seconds else None
     partners = tuple(_measure_partners(tasks, max(0, len(store.read_tasks(run)) - len(tasks))))
-    gain = partners[0].geometric
+    gain, firsts = partners[0].geometric, find_first_right(store, run)
+    attempts = max((first for first, _ in firsts.values() if first is not None), default=0)
     return OptimisedRun(
         first=first,
         objective=read_objective(store, run),
         tasks=tasks,
         states=_count_states(store, run),
         partners=partners,
-        within=_list_within(store, run),
+        within=correct_within({task: first for task, (first, _) in firsts.items()}, attempts),
         spread=mean_of([task.spread for task in tasks if task.spread is not None]),
         usage=usage,
         measured_seconds=measured,
@@ -209,12 +210,6 @@ def _count_states(store: Store, run: str) -> dict[int, dict[AttemptState | None,
     for ending in count_endings(store, run):
         counts.setdefault(ending.round, Counter())[name_state(ending.stage, ending.outcome)] += ending.samples
     return {number: dict(counter) for number, counter in counts.items()}
-
-
-def _list_within(store: Store, run: str) -> tuple[Estimate, ...]:
-    firsts = find_first_right(store, run)
-    attempts = max((first for first, _ in firsts.values() if first is not None), default=0)
-    return correct_within({task: first for task, (first, _) in firsts.items()}, attempts)
 
 
 def _measure_partners(tasks: Sequence[OptimisedTask], lacking: int) -> Iterable[PartnerMetrics]:

@@ -229,7 +229,8 @@ class _GrowingGroup:
 
     def freeze_group(self, key: _Key) -> RefusalGroup:
         stage, kind, masked = key
-        reason = _shorten_reason(next(iter(self.texts)) if len(self.texts) == 1 else masked)
+        reason = next(iter(self.texts)) if len(self.texts) == 1 else masked
+        reason = reason if len(reason) <= LONGEST else f"{reason[: LONGEST - 1]}…"
         places, samples = dict(sorted(self.places.items())), self.places.total()
         return RefusalGroup(stage, kind, reason, samples, len(self.programs), places, self.nearest)
 
@@ -310,13 +311,10 @@ def measure_nearness(verdict: Verdict) -> Nearness:
     share = 1 - int(differing[1]) / int(differing[2]) if differing and int(differing[2]) else 0.0
     closeness = -error if error is not None and is_finite else -math.inf
     line = (finding.line or 0) if finding is not None else 0
-    return Nearness(verdict.stage.rank, verdict.trials, share >= 0.5, _measure_reach(finding), closeness, line)
-
-
-def _measure_reach(finding: Diagnostic | None) -> float:
     remedy = finding.remedy if finding is not None else ""
     lack = _LACK.search(remedy)
-    return int(lack[1]) if lack else math.inf if _HAS_ALL.match(remedy) else 0.0
+    reach = int(lack[1]) if lack else math.inf if _HAS_ALL.match(remedy) else 0.0
+    return Nearness(verdict.stage.rank, verdict.trials, share >= 0.5, reach, closeness, line)
 
 
 def describe_nearness(nearness: Nearness) -> str:
@@ -350,7 +348,3 @@ def _sum_places(places: Mapping[Place, int], axis: int) -> Counter:  # type: ign
     for place, samples in places.items():
         counts[place[axis]] += samples
     return counts
-
-
-def _shorten_reason(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

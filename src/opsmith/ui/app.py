@@ -68,8 +68,8 @@ def _add_pages(app: FastAPI, site: Site) -> None:
 
     @app.get("/runs/{run}")
     def run(run: str) -> Response:
-        if (moved := _redirect_prefix(site, run)) is not None:
-            return moved
+        if (whole := site.find_run(run)) != run:  # only the beginning of its id was given
+            return RedirectResponse(make_url(whole))
         return _render_page("run.html", **views.fill_run(site, run))
 
     @app.get("/runs/{run}/delete")
@@ -150,12 +150,6 @@ def _add_errors(app: FastAPI) -> None:
         return _render_error(
             500, f"{type(error).__name__}: this is our mistake; the terminal of `opsmith ui` tells more"
         )
-
-
-def _redirect_prefix(site: Site, prefix: str) -> Response | None:
-    """To the run's own address, when only the beginning of its id was given."""
-    run = site.find_run(prefix)
-    return RedirectResponse(make_url(run)) if run != prefix else None
 
 
 def _render_page(template: str, **values: Any) -> Response:

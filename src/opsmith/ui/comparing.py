@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 from opsmith.errors import UsageError
 from opsmith.report.beside import compare_samples
 from opsmith.report.curves import draw_picture
-from opsmith.report.many_runs import BY, SHOWN, TAG, compare_runs, draw_course, draw_courses, read_many, turn_pair
+from opsmith.report.many_runs import BY, SHOWN, TAG, compare_runs, draw_course, draw_courses, gather_runs, turn_pair
 from opsmith.ui.site import Site
 
 MOST = 50  # runs of a page
@@ -56,7 +56,7 @@ def fill_many(site: Site, query: QueryParams, now: bool) -> dict[str, Any]:
     if not now:
         return values
     views = [site.read_results(run).view for run in runs]
-    many = read_many(site.store, views)
+    many = gather_runs(views)
     tables = compare_runs(site.store, many, query.get("show") or "", query.get("by") or "", group)
     is_chosen = any(query.get(name) for name in choice)
     drawn = [draw_course(many, shown, by, group)] if is_chosen or len(runs) > 2 else draw_courses(many)

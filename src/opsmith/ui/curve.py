@@ -6,7 +6,7 @@ They are drawn by a template, since a live page makes them anew twice a second. 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -67,8 +67,15 @@ def _chart_solved(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCh
     place_x, x_ticks = _scale_axis(samples[-1], LEFT, RIGHT, least_step=1.0)
     place_y, y_ticks = _scale_axis(snapshot.task_count, BOTTOM, TOP, least_step=1.0)
     points = tuple(
-        CurvePoint(place_x(x), place_y(y), line.number, _word_solved(snapshot, line, x, y), line.solved is None)
+        CurvePoint(
+            place_x(x),
+            place_y(y),
+            line.number,
+            f"round {line.number} {'goes on: ' * is_open}{y} of {snapshot.task_count} tasks, {x:,} samples judged",
+            is_open,
+        )
         for line, x, y in zip(rounds, samples, solved, strict=True)
+        for is_open in (line.solved is None,)
     )
     note = "Each point is a round."
     if rounds[-1].solved is None:
@@ -78,13 +85,11 @@ def _chart_solved(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCh
     return CurveChart(title, x_title, f"tasks solved of {snapshot.task_count}", note, points, line, x_ticks, y_ticks)
 
 
-def _word_solved(snapshot: RunSnapshot, line: RoundLine, samples: int, solved: int) -> str:
-    state = "goes on: " if line.solved is None else ""
-    return f"round {line.number} {state}{solved} of {snapshot.task_count} tasks, {samples:,} samples judged"
-
-
 def _chart_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveChart:
-    rates = list(_list_rates(snapshot, rounds))
+    solutions = [cell.solution for cell in snapshot.task_cells if cell.solution is not None and not cell.was_given]
+    rates = [  # after each round, as the report counts it at the end
+        sum(one.rate for one in solutions if one.round <= line.number) / snapshot.task_count for line in rounds
+    ]
     place_x, x_ticks = _scale_axis(max(1, rounds[-1].number), LEFT, RIGHT, least_step=1.0)
     place_y, y_ticks = _scale_axis(1.0, BOTTOM, TOP)
     points = tuple(
@@ -100,13 +105,6 @@ def _chart_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCha
     note = "Mean over all tasks: of a solved one, the share of right samples in the round that solved it; else 0."
     line = _join_points([(point.x, point.y) for point in points])
     return CurveChart("pass@1 by round", "round", "pass@1", note, points, line, x_ticks, y_ticks)
-
-
-def _list_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> Iterator[float]:
-    """pass@1 after each round, as the report counts it at the end."""
-    solutions = [cell.solution for cell in snapshot.task_cells if cell.solution is not None and not cell.was_given]
-    for line in rounds:
-        yield sum(one.rate for one in solutions if one.round <= line.number) / snapshot.task_count
 
 
 def _scale_axis(

@@ -91,7 +91,8 @@ class Guard:
 
     def _answer_first_visit(self, request: Request) -> Response:
         query = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
-        answer = RedirectResponse(_make_local(request.url.path) + (f"?{urlencode(query)}" if query else ""), 303)
+        path = "/" + request.url.path.lstrip("/\\")  # on this server: two slashes in front would name another one
+        answer = RedirectResponse(f"{path}?{urlencode(query)}" if query else path, 303)
         answer.set_cookie(
             self._access.cookie_name, self._access.cookie_value, max_age=30 * 86400, httponly=True, samesite="strict"
         )
@@ -120,11 +121,6 @@ def parse_host(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-
-def _make_local(path: str) -> str:
-    """A path on this server: two slashes in front would name another one."""
-    return "/" + path.lstrip("/\\")
 
 
 def match_secret(secret: str, expected: str) -> bool:

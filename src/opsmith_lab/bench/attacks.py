@@ -204,10 +204,6 @@ def _count_attack(row: AttackRow, attack: Attack, verdicts: Sequence[Verdict], c
         row.surprises.append(f"{attack.name}: {claim}")
     elif wanted + passes * (attack.kind == CLOCKS) != len(verdicts):
         odd = unjudged or misplaced or (refusals if attack.kind == RIGHT else [v for v in verdicts if v.passed])
-        row.surprises.append(f"{attack.name}: {_describe_odd(odd, len(verdicts))}"[:400])
-
-
-def _describe_odd(verdicts: Sequence[Verdict], total: int) -> str:
-    first = verdicts[0]
-    words = f": {first.errors[0]}" if first.errors else ""
-    return f"{first.outcome.value} at {first.stage.name} under {len(verdicts)} of {total} secrets{words}"
+        words = f": {odd[0].errors[0]}" if odd[0].errors else ""
+        where = f"{odd[0].outcome.value} at {odd[0].stage.name} under {len(odd)} of {len(verdicts)} secrets{words}"
+        row.surprises.append(f"{attack.name}: {where}"[:400])

@@ -98,17 +98,14 @@ class SpeedTable(PlainTimer):
         rows: list[KernelSpeed] = []
         for number, task in enumerate(tasks, 1):
             tell(f"{task.id}: measured, {number} of {len(tasks)}")
-            program = self._read_program(task)
+            paths = sorted(self.programs.glob(f"{task.id}.*")) if self.programs is not None else []
+            program = paths[0].read_text("utf-8") if paths else None
             key = self._name_rows(task, program)
             if key not in kept_rows:
                 kept_rows[key] = list(self._measure_task(task, program))
                 self._keep_rows(key, kept_rows[key])
             rows += kept_rows[key]
         return KernelSpeeds(self.device, version("torch"), self.grade, rows)
-
-    def _read_program(self, task: Task) -> str | None:
-        paths = sorted(self.programs.glob(f"{task.id}.*")) if self.programs is not None else []
-        return paths[0].read_text("utf-8") if paths else None
 
     def _name_rows(self, task: Task, program: str | None) -> str:
         """All that the figures depend on."""

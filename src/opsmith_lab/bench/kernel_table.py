@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from opsmith.report.speed_rows import write_interval, write_percent, write_time
+from opsmith.report.speeds import write_interval, write_percent, write_time
 from opsmith.report.tables import NOTHING
 from opsmith_lab.bench.kernel_speeds import KernelSpeed, KernelSpeeds
 from opsmith_lab.bench.tables import group_reasons, name_sizes, tabulate_cells, write_cells

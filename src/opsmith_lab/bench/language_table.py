@@ -53,16 +53,12 @@ def _write_row(row: LanguageRow) -> list[str]:
     total = row.programs
     return [
         row.language,
-        _write_share(row.passed, row.programs),
+        f"{row.passed} of {row.programs}" if row.programs else NOTHING,
         f"{100 * row.unjudged / total:.1f} % of {total}" if total else NOTHING,
         _write_ms(row.compile_ms),
         _write_ms(row.verdict_ms),
         NOTHING if row.extra_bytes is None else f"{row.extra_bytes / 1e6:.1f} MB",
     ]
-
-
-def _write_share(count: int, total: int) -> str:
-    return f"{count} of {total}" if total else NOTHING
 
 
 def _write_ms(milliseconds: float | None) -> str:

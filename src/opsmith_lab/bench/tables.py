@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 
-from opsmith.report.speed_rows import write_sizes
+from opsmith.report.speeds import write_sizes
 from opsmith.report.tables import make_table
 
 

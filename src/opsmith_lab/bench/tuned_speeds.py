@@ -122,7 +122,8 @@ class TunedTable(PlainTimer):
     def _measure_task(self, task: Task, program: TunedProgram | None) -> TunedSpeed:
         row = TunedSpeed(task.id, self.shape, program=program)
         try:
-            shape_sets = choose_timed_sets(task, [self._choose_shape(task)])
+            timed = list(choose_timed_sets(task))
+            shape_sets = choose_timed_sets(task, [self.shape if self.shape in timed else timed[-1]])
             row = replace(row, shape_set=next(iter(shape_sets)), sizes=next(iter(shape_sets.values())))
             flags = choose_best_flags(measure_flags(self.room, self.verify, task, row.shape_set))
             torch = self._time_torch(task, shape_sets)
@@ -139,11 +140,6 @@ class TunedTable(PlainTimer):
             return TorchComparison(None, {partner: TorchFigure(reason=_NOT_ASKED) for partner in PARTNERS})
         (comparison,) = measure_torch(TorchRequest(task, shape_sets, PARTNERS, MeasuringGrade.SCREEN)).values()
         return comparison
-
-    def _choose_shape(self, task: Task) -> str:
-        """The one that is asked for, or else the last one that is timed."""
-        timed = list(choose_timed_sets(task))
-        return self.shape if self.shape in timed else timed[-1]
 
 
 def compose_row(row: TunedSpeed, report: SpeedReport | None, torch: TorchComparison) -> TunedSpeed:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.table import Table
 
-from opsmith.report.speed_rows import write_interval, write_percent, write_time
+from opsmith.report.speeds import write_interval, write_percent, write_time
 from opsmith.report.tables import NOTHING, count_noun
 from opsmith_lab.bench.flag_speeds import FLAG_SETS
 from opsmith_lab.bench.tables import group_reasons, name_sizes, tabulate_cells, write_cells

@@ -11,9 +11,8 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.models.roles import shorten_model
-from opsmith.report.figure_style import COLUMNS, PAGE
 from opsmith.report.figures import bar_chart, interval_chart, line_chart
-from opsmith.report.rendering import Spec, annotate_figure
+from opsmith.report.rendering import COLUMNS, PAGE, Spec, annotate_figure
 from opsmith_lab.evaluation.analysis import Chart, ExperimentReport, Namer, Row
 from opsmith_lab.evaluation.experiment import SEARCH, TUNER
 from opsmith_lab.evaluation.study import Study

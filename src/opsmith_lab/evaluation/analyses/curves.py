@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import starmap
 
 from opsmith.models.roles import shorten_model
-from opsmith.report.figure_style import COLUMNS
 from opsmith.report.record import COUNT, SHARE, TEXT, DataTable
+from opsmith.report.rendering import COLUMNS
 from opsmith.results.metrics import mean_of
 from opsmith.results.result import RoundResult
 from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_estimate

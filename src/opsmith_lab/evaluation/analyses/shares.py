@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from opsmith.models.roles import shorten_model
 from opsmith.records import Task
-from opsmith.report.figure_style import COLUMNS
 from opsmith.report.record import COUNT, TEXT, DataTable, Value
+from opsmith.report.rendering import COLUMNS
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Classified
 from opsmith_lab.evaluation.analysis import (
