@@ -62,7 +62,7 @@ class DataTable:
     def turn(self, names: Sequence[str]) -> DataTable:
         """With a row for each column but the first, and a column for each row: `names`, what rows are called. What is
         not the same in all of them is marked."""
-        columns = {"": TEXT, **dict.fromkeys(names, COUNT)}
+        columns = {"figure": TEXT, **dict.fromkeys(names, COUNT)}
         lines = [list(cells) for cells in zip(*self.said_rows, strict=True)]
         rows: list[list[Value]] = [
             [name, *(replace(own, shade="differs") if len({one.text for one in cells}) > 1 else own for own in cells)]
