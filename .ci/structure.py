@@ -39,10 +39,10 @@ GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (723_300, 640_000),
-    "tokens in src/": (834_560, 735_000),
-    "private helpers of <= 3 lines with one call": (400, 200),
-    "modules with one importer": (131, 100),
+    "tokens of the core": (745_200, 640_000),
+    "tokens in src/": (865_500, 735_000),
+    "private helpers of <= 3 lines with one call": (341, 200),
+    "modules with one importer": (122, 100),
     "imports of ours inside functions, outside cli": (48, 60),
     "functions that a setting passes on its walk": (23, 24),
     "import cycles, all imports": (0, 0),

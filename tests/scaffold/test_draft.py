@@ -9,7 +9,6 @@ import yaml
 
 from opsmith.errors import UsageError
 from opsmith.judging.verifier import verify
-from opsmith.problems.files.reading import read_problem
 from opsmith.problems.shape_sets import SHAPE_SETS
 from opsmith.scaffold.dims import SMALLEST
 from opsmith.scaffold.draft import DraftRequest, draft_task, id_of_new_file
@@ -413,18 +412,3 @@ def test_only_a_new_yaml_file_is_written(tmp_path):
         id_of_new_file(tmp_path / "there.yaml")
     with pytest.raises(UsageError, match=r"ends in \.yaml"):
         id_of_new_file(tmp_path / "softmax.txt")
-
-
-@pytest.mark.parametrize(
-    ("name", "shapes", "values", "has_bench"),
-    [
-        ("linear", ("x=4,8", "w=8,6", "b=6"), (), True),
-        ("row_softmax", ("x=4,8",), ("dim=-1",), True),
-        ("picked", ("table=6,3", "idx=4:int64:0:5"), (), True),
-    ],
-)
-def test_a_problem_file_reads_back_with_sizes_that_the_function_takes(functions, name, shapes, values, has_bench):
-    found = draft_task(DraftRequest(f"{functions}:{name}", shapes, values, is_problem=True))
-    file = read_problem(found.text)
-    assert (file.name, [tensor.name for tensor in file.problem.inputs]) == (name, [s.partition("=")[0] for s in shapes])
-    assert ("bench" in yaml.safe_load(found.text)) == has_bench

@@ -65,9 +65,6 @@ def new_task(
     example: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .pt or .npz file with the arguments by name.")
     ] = None,
-    problem: Annotated[
-        bool, typer.Option("--problem", help="A problem file, for C, CUDA, WGSL and languages of your own.")
-    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="Write the draft there; default: stdout.")
     ] = None,
@@ -81,7 +78,7 @@ def new_task(
     from opsmith.scaffold.draft import DraftRequest, draft_task, id_of_new_file, write_draft
 
     task_id = id_of_new_file(output) if output is not None else ""
-    request = DraftRequest(function, tuple(shape or ()), tuple(value or ()), example, task_id, problem)
+    request = DraftRequest(function, tuple(shape or ()), tuple(value or ()), example, task_id)
     with redirect_stdout(sys.stderr):  # what the user's module prints is no part of the draft
         if target in (None, DEFAULT_TARGET):
             drafted = draft_task(request)

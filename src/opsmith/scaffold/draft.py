@@ -1,4 +1,4 @@
-"""`opsmith new-task`: a draft of a task or problem file from a PyTorch function and what it is called with.
+"""`opsmith new-task`: a draft of a task file from a PyTorch function and what it is called with.
 
 Filled in: inputs with their dims, the reference, which is the function's own text, and outputs with their dims. Left to
 the author, with comments: the functions that are offered, hand-made inputs, a program. The function is executed.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +18,6 @@ import torch
 
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.problems.authored import compile_transform
-from opsmith.problems.files.reading import read_problem
 from opsmith.problems.problem import DEFAULT_SIZES
 from opsmith.records import printable
 from opsmith.scaffold.arguments import Arguments, read_arguments
@@ -31,7 +30,6 @@ from opsmith.scaffold.source import write_standalone
 from opsmith.targets import TaskFault, get_target
 
 LARGEST_EXAMPLE = 64  # a dim of the example; a larger one makes no shape set, which is tried in every verdict
-TIMED_LOG = 20  # of the largest timed sizes: the product of all dims is some 2 ** 20
 EXAMPLE = Offer("Add", "fn_add", "return [input[0] + input[1]]", "[fp32, fp32]", "fp32")
 
 
@@ -44,7 +42,6 @@ class DraftRequest:
     values: tuple[str, ...] = ()
     example: Path | None = None
     id: str = ""  # "": the function's name
-    is_problem: bool = False  # a problem file, which states no language
 
 
 @dataclass(frozen=True)
@@ -99,30 +96,20 @@ def draft_task(request: DraftRequest) -> Draft:
     outputs = _output_dims(naming, probe, operations, example)
     sizes = _global_sizes(naming, probe)
     reference = _Reference(function, arguments, text)
-    request = replace(request, id=request.id or function.name)
-    limits = () if request.is_problem else list_limits(operations)  # of what STeP has
-    told = tuple(_write_comment(note) for note in (*naming.notes, *limits, *notes))
-    described = _describe_outputs(example, outputs, reference)
-    context: dict[str, Any] = {"asked": _write_comment(request.function), "id": request.id, "notes": told}
-    if request.is_problem:
-        context |= _describe_problem(probe, naming) | {
-            "outputs": list(zip(example.dtypes, outputs, strict=True)),
-            "reference": reference.write_function(request.id).rstrip().splitlines(),
-        }
-    else:
-        context |= {
-            "sizes": sizes,
-            "inputs": _describe_inputs(probe, naming),
-            "row": _describe_row(arguments, naming),
-            **_describe_offers(probe, operations),
-            "outputs": described,
-            "shapes": _example_shape(naming),
-        }
-    drafted = Draft(
-        request.id, _render_draft(context, "problem" if request.is_problem else "draft"), told, request.is_problem
-    )
-    _read_back(drafted, read_problem if request.is_problem else get_target("step").read_task)
-    _refuse_another_value(probe, naming, described)
+    context = {
+        "asked": _write_comment(request.function),
+        "id": request.id or function.name,
+        "sizes": sizes,
+        "inputs": _describe_inputs(probe, naming),
+        "row": _describe_row(arguments, naming),
+        **_describe_offers(probe, operations),
+        "outputs": _describe_outputs(example, outputs, reference),
+        "shapes": _example_shape(naming),
+        "notes": [_write_comment(note) for note in (*naming.notes, *list_limits(operations), *notes)],
+    }
+    drafted = Draft(context["id"], _render_draft(context), tuple(context["notes"]))
+    _read_back(drafted)
+    _refuse_another_value(probe, naming, context["outputs"])
     return drafted
 
 
@@ -214,26 +201,11 @@ class _Reference:
 
     @property
     def call_text(self) -> str:
-        return self.write_call(
-            {tensor.name: f"input_data['E{number}']" for number, tensor in enumerate(self.arguments.tensors)}
-        )
-
-    def write_call(self, names: Mapping[str, str]) -> str:
-        """A call of the function, with these texts for its tensors."""
-        values = {name: repr(value) for name, value in self.arguments.values.items()} | dict(names)
+        names = {tensor.name: f"input_data['E{number}']" for number, tensor in enumerate(self.arguments.tensors)}
+        values = {name: repr(value) for name, value in self.arguments.values.items()} | names
         positional, keywords = call_form(self.function, self.arguments)
         arguments = [*(values[name] for name in positional), *(f"{name}={values[name]}" for name in keywords)]
         return f"{self.function.path or self.function.name}({', '.join(arguments)})"
-
-    def write_function(self, name: str) -> str:
-        """A text that ends in a function of the tensors alone."""
-        tensors = [tensor.name for tensor in self.arguments.tensors]
-        parameters = self.function.parameters
-        if self.text and not self.arguments.values and parameters is not None and [*parameters] == tensors:
-            return self.text
-        own = f"reference_of_{name}" if self.text else name
-        call = self.write_call(dict(zip(tensors, tensors, strict=True)))
-        return "\n".join([*self.definition_lines, f"def {own}({', '.join(tensors)}):", f"    return {call}"])
 
     @property
     def definition_lines(self) -> list[str]:
@@ -254,29 +226,6 @@ def _describe_outputs(example: Result, dims: Sequence[Sequence[str]], reference:
     return outputs
 
 
-def _describe_problem(probe: Probe, naming: Naming) -> dict[str, Any]:
-    """Its inputs, and sizes of those to be tried and timed that the function takes, with results that are numbers."""
-    dims, side = list(naming.example), 2 ** round(TIMED_LOG / max(len(naming.example), 1))
-    timed = {"small": side // 8, "odd": side // 2 - 1, "large": side}
-    sets = {
-        "tried": {"tiny": dict.fromkeys(dims, 1), "odd": {dim: 7 + 6 * place for place, dim in enumerate(dims)}},
-        "timed": {name: dict.fromkeys(dims, size) for name, size in timed.items()},
-    }
-    for chosen in sets.values():
-        for name, sizes in [*chosen.items()]:
-            try:
-                fails = not sizes or has_nan(probe(naming.shapes_at(sizes)))
-            except CallError:
-                fails = True
-            if fails:
-                del chosen[name]
-    inputs = [
-        (tensor, axes, *find_bounds(tensor), tensor.name in probe.generators)
-        for tensor, axes in zip(probe.arguments.tensors, naming.axes, strict=True)
-    ]
-    return {"base": naming.example, "inputs": inputs, **sets}
-
-
 def _example_shape(naming: Naming) -> str:
     """The example's sizes as a shape set, unless they are the usual ones or large."""
     example = naming.example
@@ -289,10 +238,10 @@ def _write_comment(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def _render_draft(context: Mapping[str, Any], name: str) -> str:
+def _render_draft(context: Mapping[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  (only this command needs it)
 
-    template = files("opsmith.scaffold").joinpath(f"{name}.yaml.jinja").read_text("utf-8")
+    template = files("opsmith.scaffold").joinpath("draft.yaml.jinja").read_text("utf-8")
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -318,9 +267,9 @@ def _refuse_another_value(probe: Probe, naming: Naming, outputs: Sequence[Mappin
                 )
 
 
-def _read_back(drafted: Draft, read: Callable[[str, str], object]) -> None:
-    """The draft is what it should be, whatever the function's text holds. Raises UsageError."""
+def _read_back(drafted: Draft) -> None:
+    """The draft is a task file, whatever the function's text holds. Raises UsageError."""
     try:
-        read(drafted.text, drafted.id)
+        get_target("step").read_task(drafted.text, drafted.id)
     except OpsmithError as error:
         raise UsageError(f"{drafted.id}: no task file can be made of this function: {error}") from error
