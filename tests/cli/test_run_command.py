@@ -71,7 +71,7 @@ def test_a_run_solves_the_tasks_and_says_so(run, opsmith, tasks):
     [described] = opsmith("show", result["run"], passed, "--json", "--prompt").lines
     assert described["outcome"] == "passed"
     assert "task:" in described["requests"][0]["messages"][1]["content"]
-    assert "--prompt: expected a sample" in opsmith("show", result["run"], "sum_0", "--prompt").err
+    assert "=== sum_0, round 0: " in opsmith("show", result["run"], "sum_0", "--prompt").out
     assert "examples:" in opsmith("prompt", tasks / "sum_0.yaml", "--from", result["run"]).out
     assert "'zzz': no task and no sample of run" in opsmith("show", result["run"], "zzz").err
 
@@ -106,7 +106,7 @@ def test_a_dry_run_tells_requests_and_cost_and_makes_nothing(opsmith, tmp_path):
     assert found["precedents"] == [], "nothing is stored: what is expected is a guess, which is said"
     text = opsmith("run", "--model", "openai/some-model", *options).out
     assert "unknown" in text
-    assert "Expected: a guess, as no finished run like it is stored" in text
+    assert "Expected rounds: a guess, as no finished run like it is stored" in " ".join(text.split())
 
 
 def test_a_dry_run_expects_the_rounds_that_a_stored_run_took(opsmith, tmp_path):

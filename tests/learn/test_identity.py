@@ -30,8 +30,9 @@ class NamedModel:
 def name_run(**changes: Any) -> RunInfo:
     settings = Settings(**changes)
     target, showing = target_of(TASKS, settings), settings.teamwork.showing
-    manual = find_manual(target, showing.manual, showing.manual_tokens)
-    return run_info(TASKS, [], None, gather_models(NamedModel()), target, settings, manual=manual)  # type: ignore[arg-type]
+    manual = find_manual(target, showing.manual, showing.manual_tokens, showing.manual_sections)
+    shown = {"manual": manual.digest if manual is not None else ""}
+    return run_info(TASKS, [], None, gather_models(NamedModel()), target, settings, shown=shown)  # type: ignore[arg-type]
 
 
 def test_a_manual_is_part_of_the_name_by_what_it_says_and_how_it_is_quoted(tmp_path: Path) -> None:

@@ -4,13 +4,11 @@ import io
 import re
 
 import pytest
-from opsmith.report.console import PlainConsole
-from opsmith.report.optimised_tables import print_gains, print_optimisation
 from optimised_store import add_optimisation, write_functional
 
-from opsmith.report import closing
+from opsmith.report.closing import print_run
+from opsmith.report.fitting import PlainConsole
 from opsmith.report.tables import runs_table
-from opsmith.results.bests import list_best
 from opsmith.results.result import result_of
 from opsmith.store import Store
 
@@ -44,9 +42,8 @@ def read(console):
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_run_and_the_list_of_runs(store, runs, shown, golden, width):
-    console, result = shown(width), result_of(store, runs[0])
-    console.print(closing.rounds_table(result), closing.solutions_table(list_best(store, runs[0])))
-    closing.print_closing(console, result)
+    console = shown(width)
+    print_run(console, store, result_of(store, runs[0]))
     console.print(runs_table(store.list_runs(), gains={runs[0]: "1.750 over 2 tasks"}))
     golden(f"terminal_run_{width}.txt", read(console))
 
@@ -57,6 +54,5 @@ def test_what_optimisation_gained(shown, golden, tmp_path, width):
     console = shown(width)
     with Store.open(tmp_path / "opsmith.sqlite") as store:
         add_optimisation(store, run)
-        print_gains(console, store, run)
-        print_optimisation(console, store, run)
+        print_run(console, store, result_of(store, run))
     golden(f"terminal_optimised_{width}.txt", read(console))

@@ -16,7 +16,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "submit": ("submitting", "Give a run a program of yours while it goes."),
         "plan": ("planning", "Show how a task can be split."),
         "init": ("starting", "Make a project of your own that works."),
-        "new-task": ("starting", "Draft a task file from a PyTorch function."),
+        "new-task": ("starting", "Draft a task from a PyTorch function or module."),
         "import": ("importing", "Turn problems of others into problem files."),
     },
     "Judge": {

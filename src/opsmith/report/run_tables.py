@@ -116,7 +116,8 @@ def tabulate_rounds(run: RunView) -> DataTable:
     counts = ("tasks tried", "samples", "right", "new", "solved so far")
     columns = {"round": COUNT, "demonstrations": TEXT, **dict.fromkeys(counts, COUNT)}
     columns |= {f"{name} tokens": "tokens" for name in _TOKENS}
-    return DataTable("rounds", {**columns, "cost": USD, "newly solved": TEXT}, rows, has_total=True)
+    least = ("reasoning tokens", "samples", "input tokens", "output tokens", "tasks tried", "right")
+    return DataTable("rounds", {**columns, "cost": USD, "newly solved": TEXT}, rows, least, has_total=True)
 
 
 def tabulate_curve(run: RunView) -> DataTable:

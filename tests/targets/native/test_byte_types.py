@@ -34,8 +34,16 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     text = header + "".join(LOOP.format(name, *types).replace(f"{name}_of", func) for name, *types, func in rows)
     text += "void pair(const int *x, uint8_t *y, long n) { for (long i = 0; i < n; i++) y[i] = int4_pair(x[i], x[n + i]); }\n"
     (folder / "helpers.c").write_text(text)
-    flags = [*request.param.split(), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, "helpers.c", "-o", "helpers.so"], cwd=folder, check=True)
+    flags = [*request.param.split(), "-Wall", "-Wextra", "-Werror", "-fPIC"]
+    subprocess.run(["gcc", *flags, "-c", "helpers.c"], cwd=folder, check=True)
+    link = [
+        "gcc",
+        "-shared",
+        "helpers.o",
+        "-o",
+        "helpers.so",
+    ]  # with -ffast-math it would flush subnormals of this process
+    subprocess.run(link, cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "helpers.so"))
 
 
