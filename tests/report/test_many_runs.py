@@ -153,3 +153,10 @@ def test_a_killed_session_counts_up_to_its_last_reply(tmp_path: Path) -> None:
                 schema.session_end.insert(), [{"run": RUN.id, "reason": "", "seconds": 80.0, "at": 580.0}]
             )
         assert set(seconds_by_round(store, RUN.id).values()) == {90.0}
+
+
+def test_a_run_with_nothing_to_solve_is_drawn(store, runs):
+    view = run_view(store, runs[0])
+    course = tuple(replace(step, solved=0) for step in view.course)
+    alone = replace(view, tasks=(), overall=replace(view.overall, tasks=0), course=course)
+    assert draw_course(gather_runs([alone]), "solved", "tokens").spec["data"]["values"]

@@ -68,6 +68,7 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     from opsmith.agents.prompt import PromptStyle, compose_prompt
     from opsmith.learn.references import is_run, require_references
     from opsmith.learn.select import stratify_experiences
+    from opsmith.report.tables import count_noun
     from opsmith.results.bests import list_best
     from opsmith.suites import load_task
     from opsmith.targets import get_target
@@ -103,7 +104,8 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     for message in composed.messages:
         write_document(f"--- {message.role} ---\n{message.content}\n")
     print(
-        f"about {composed.input_tokens:,} tokens, {len(composed.demonstrations_used)} demonstrations", file=sys.stderr
+        f"about {composed.input_tokens:,} tokens, {count_noun(len(composed.demonstrations_used), 'demonstration')}",
+        file=sys.stderr,
     )
     for quotation in composed.quotations:
         print(f"of the manual: {_describe_reasons(quotation)}", file=sys.stderr)

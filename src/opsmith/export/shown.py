@@ -23,7 +23,8 @@ def exported_lines(exported: ExportedLibrary) -> Iterator[str]:
     yield f"{exported.folder}: package {exported.name}, {count_noun(len(exported.operators), 'operator')}"
     yield from _list_gains(exported.operators)
     yield from _list_left_out(exported)
-    yield f"try: pip install {exported.folder} && pytest {exported.folder}"
+    folder = exported.folder if exported.folder.is_absolute() else f"./{exported.folder}"  # else a name of an index
+    yield f"try: pip install {folder} && pytest {folder}"
 
 
 def list_module_lines(exported: ExportedModules) -> Iterator[str]:

@@ -229,7 +229,7 @@ def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
         title=title,
         x_title="round" if by == "round" else SHOWN[by][1],
         y_title=axis,
-        y_domain=(0, 1.06 * max(highest, tasks[-1] if shown == "solved" and len(tasks) == 1 else 0.0)),
+        y_domain=(0, 1.06 * max(highest, tasks[-1] if shown == "solved" and len(tasks) == 1 else 0.0) or 1.0),
         empty="it is known of none of the runs",
     )
     return annotate_figures([Figure(f"{shown}-by-{by}", title, caption, spec)], many.runs)[0]

@@ -55,13 +55,14 @@ def read_precedents(
     """Of the latest finished runs that are like the one with these settings, by their flat names; () where none is.
 
     They are in its language, choose demonstrations as it does and have no smaller limit of rounds. Those of the same
-    model are taken alone if there are any, and of these those of the same tasks.
+    model are taken alone if there are any, and of these those of the same tasks; of another model only those of the
+    same tasks.
     """
     alike = [run for run in store.list_runs() if run.finished and run.samples and _is_alike(run, settings, target)]
-    alike = [run for run in alike if run.info.model == settings["model"]] or alike
-    names = {run.info.id: {task.id for task in store.read_tasks(run.info.id)} for run in alike[-4 * MOST :]}
-    same = [run for run in alike if names.get(run.info.id) == set(tasks)]
-    return tuple(_read_precedent(store, run) for run in (same or alike)[-MOST:])
+    own = [run for run in alike if run.info.model == settings["model"]]
+    latest = (own or alike)[-4 * MOST :]
+    same = [run for run in latest if {task.id for task in store.read_tasks(run.info.id)} == set(tasks)]
+    return tuple(_read_precedent(store, run) for run in (same or own)[-MOST:])
 
 
 def _is_alike(run: RunSummary, settings: Mapping[str, Any], target: str) -> bool:

@@ -103,7 +103,9 @@ class Study:
         return tuple(pair for pair in pairs if self.select_runs(*pair))
 
     def name_cell(self, series: str, arm: str) -> str:
-        """The arm's name, with its model's where there are several models."""
+        """The arm's name, with its model's where there are several models; of a single arm the model's alone."""
+        if len(self.arm_names) == 1:
+            return shorten_model(series)
         return arm if len(self.series_names) == 1 else f"{shorten_model(series)}, {arm}"
 
     def select_runs(self, series: str, arm: str) -> tuple[ObservedRun, ...]:
