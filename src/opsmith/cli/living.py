@@ -19,7 +19,6 @@ from opsmith.cli.options import (
     CandidateSeconds,
     Out,
     StoreUrl,
-    TargetName,
     TrialSeconds,
     TrustTasks,
     make_pool,
@@ -55,7 +54,9 @@ def live_on(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how t
     ] = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE.xml", help="Verify: write the results as JUnit.")] = None,
     waits: Annotated[bool, typer.Option("--wait/--no-wait", help="Update: wait while somebody else writes it.")] = True,
-    target: TargetName = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="FILE.toml", help="Where the language file of the library lies today.")
+    ] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     candidate_seconds: CandidateSeconds = None,
