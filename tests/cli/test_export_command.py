@@ -54,7 +54,7 @@ def test_a_library_is_written_and_says_what_is_missing(opsmith, runs, warm, tmp_
     assert done.code == 0
     assert "ops: package ops, 2 operators" in done.out
     assert "not solved by the run: norm_0" in done.out
-    assert "pip install ops && pytest ops" in done.out
+    assert "pip install ./ops && pytest ./ops" in done.out
     told = json.loads(opsmith("export", "model", "--library", "ops", "--json").out)
     assert told == {
         "folder": "ops",
