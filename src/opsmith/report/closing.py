@@ -76,7 +76,7 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     yield f"tokens  {tokens}" + ("" if prompt is None else f"; {prompt:,.0f} input in a first prompt")
     yield f"cost    {format_cost(usage)}"
     yield f"time    {format_duration(result.wall_s)}"
-    if result.solved_before and result.overall.tasks:
+    if result.solved_before:
         names = printable(", ".join(result.solved_before))
         yield f"given   {len(result.solved_before)} solved before this run and not counted: {names}"
     if result.known:
