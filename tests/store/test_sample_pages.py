@@ -130,7 +130,7 @@ def test_words_are_looked_for_in_programs_and_verdicts(
         pages = list(walk(store, wanted, counts, 3, seconds))
         assert [line.id for page in pages for line in page.lines] == expected, words
         assert any(page.unsearched for page in pages) == (seconds == 0)
-        back = page_of(store, RUN.id, wanted, counts, before=SamplePlace(9, "", 0.0, 0), size=99)
+        back = page_of(store, RUN.id, wanted, counts, before=SamplePlace(9, "", 0.0, 0), size=99, seconds=60)
         assert [line.id for line in back.lines] == expected, words
 
 
