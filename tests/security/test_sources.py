@@ -140,13 +140,14 @@ def test_loaders_are_safe() -> None:
     for path in [path for folder in (*SOURCES, ROOT / "tests") for path in folder.rglob("*.py")]:
         if path == Path(__file__) or "fixtures" in path.parts:  # foreign files, which nothing imports
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        if "yaml" not in (text := path.read_text(encoding="utf-8")).lower() and "_LOADER" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(dotted(target) == "_LOADER" for target in targets):
                     assert set(_loaders_in(node.value)) <= set(SAFE_LOADERS), path
-        assert not {what for what in found_in(path.read_text(encoding="utf-8")) if what.startswith("yaml.")}, path
+        assert not {what for what in found_in(text) if what.startswith("yaml.")}, path
 
 
 @pytest.mark.parametrize(
