@@ -75,7 +75,7 @@ def write_chip(chip: Chip, folder: Path, manual: str = "") -> Path:
     (folder / "chip.toml").write_text(
         f'name = "{chip.name}"\ncomment = ";"\n'
         f'prompt = "One instruction a line. `{load} r1, x` gets x into r1, `{store} y, r1` puts r1 to y. '
-        'The other instructions stand in the manual."\n\n[run]\ncommand = ["{python}", "{here}/machine.py", '
+        'The other instructions stand in the manual."\n\n[run]\ncommand = ["{python}", "-S", "{here}/machine.py", '
         '"{here}/chip.json", "{source}", ["-i", "{inputs=}"], ["-o", "{outputs=}"], ["-D", "{sizes=}"]]\n\n'
         '[toolchain]\nreadable = ["machine.py", "chip.json"]\n'
         + (f'\n[manual]\nfiles = ["{manual}"]\n' if manual else "")
