@@ -18,6 +18,7 @@ FOR_PEOPLE = "not for models: "  # begins a warning that prompts and other machi
 TEXT: Final = "text/plain"
 PICTURE: Final = "image/png"
 KNOWN = "known:"  # begins the origin of an experience that was given to a run; behind it stands the author
+SHOWN_FOR = "shown for:"  # begins the origin of an experience that one task alone is shown, whose id stands behind it
 SCHEMA = 1  # version of the JSON forms below
 
 
@@ -326,12 +327,16 @@ class Experience:
     source: str
     success_rate: float  # in (0, 1]: right samples / samples, at the best temperature of the round that solved it
     round: int  # -1: imported, not earned
-    origin: str = ""  # run id, "import", or `KNOWN` with the author
+    origin: str = ""  # run id, "import", SHOWN_FOR with a task, or `KNOWN` with the author
     gain: float | None = field(default=None, metadata={"left_out": None})  # over the program it began from, where known
 
     def __post_init__(self) -> None:
         if not 0.0 < self.success_rate <= 1.0:
             raise ValueError(f"Experience {self.task.id}: success rate {self.success_rate} is not in (0, 1]")
+
+    def may_show(self, task: str) -> bool:
+        """Whether a prompt for the task of that id may hold it."""
+        return not self.origin.startswith(SHOWN_FOR) or self.origin == SHOWN_FOR + task
 
     @property
     def is_known(self) -> bool:

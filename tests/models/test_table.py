@@ -36,7 +36,7 @@ def test_an_unknown_name_is_answered_with_what_exists(name):
     known, _, hint = str(caught.value).partition("; try: ")
     assert known == (
         f"model {name!r}: no such model; known: embedded, search, tuner, analyst, openai/NAME, anthropic/NAME, deepseek/NAME, "
-        f"together/NAME, swarm:NAME,NAME, command:PROGRAM ARGS, replay:FILE"
+        f"together/NAME, mind/NAME, swarm:NAME,NAME, command:PROGRAM ARGS, replay:FILE"
     )
     assert hint == (f"who serves it in front, such as openai/{name}" if name.isalnum() or name == "gpt-4o" else "")
 
@@ -111,6 +111,7 @@ def test_models_are_listed_with_their_variable_and_never_the_key(monkeypatch):
         "anthropic/NAME": ("ANTHROPIC_API_KEY", True),
         "deepseek/NAME": ("DEEPSEEK_API_KEY", True),
         "together/NAME": ("TOGETHER_API_KEY", False),
+        "mind/NAME": (None, None),
         "swarm:NAME,NAME": (None, None),
         "command:PROGRAM ARGS": (None, None),
         "replay:FILE": (None, None),

@@ -42,7 +42,7 @@ class Selection:
     def shown_to(self, task: Task) -> tuple[Experience, ...]:
         """The demonstrations for one task, the most useful first."""
         if self.nearest is None:
-            return self.demonstrations
+            return tuple(each for each in self.demonstrations if each.may_show(task.id))
         return most_similar_first(task, self.demonstrations)[: self.nearest]
 
     def shown_to_any(self, tasks: Sequence[Task]) -> tuple[Experience, ...]:

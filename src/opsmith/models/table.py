@@ -346,6 +346,12 @@ FAMILIES: dict[str, Family] = {
         tools=True,
         reasons=True,
     ),
+    "mind/": Family(
+        "NAME",
+        "a known mind of `opsmith experiment study-learning`: planted behaviour, no language model",
+        "opsmith_lab.evaluation.learners:make_mind",
+        is_program=True,
+    ),
     PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", ""),
     "command:": Family(
         "PROGRAM ARGS",

@@ -40,7 +40,7 @@ def add_to(app: CommandApp) -> None:
 
 
 _WHERE = (  # settings of a run that no experiment compares
-    *("price_in", "price_out", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
+    *("target", "price_in", "price_out", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
     *("request_deadline", "context_window", "batch", "executor", "ray_address", "workers", "candidate_seconds"),
     *("trial_seconds", "pass_env"),
 )
@@ -124,15 +124,9 @@ def _list_experiments(as_json: bool) -> None:
 
     experiments = [(read_experiment(file), file) for file in list_experiments().values()]
     if as_json:
-        print(
-            json.dumps(
-                [
-                    {"name": experiment.name, "title": experiment.title, "file": str(file)}
-                    for experiment, file in experiments
-                ],
-                indent=1,
-            )
-        )
+        listed = [(each.name, each.title, str(file)) for each, file in experiments]
+        listed += [(name, title, "") for name, title in STUDIES.items()]  # no file says what these do
+        print(json.dumps([dict(zip(("name", "title", "file"), each, strict=True)) for each in listed], indent=1))
         return
     rows = make_table("experiment", "what it shows", "arms")
     for name, title in STUDIES.items():

@@ -1,8 +1,9 @@
 """The parts of an experiment file as records; `reading` makes them from TOML.
 
-An arm is one way to solve the tasks: settings of a run, over those of all arms. Two things an arm may say of another
-one of the same file: `budget_from` and `tokens_from` name an arm whose run is the measure, and `first_round_of` names
-an arm whose first round is this arm (the same samples, so that nothing is paid for twice).
+An arm is one way to solve the tasks: settings of a run, over those of all arms. Three things an arm may say of another
+one of the same file: `budget_from` and `tokens_from` name an arm whose run is the measure, `first_round_of` an arm
+whose first round is this arm (the same samples, so that nothing is paid for twice), and `learns_from` one whose
+experiences are shown for all other tasks, as `shows` says.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from opsmith.settings import NAMES, Settings, find_command
+from opsmith_lab.evaluation.showing import DEMONSTRATIONS
 
 SEARCH = "search"
 TUNER = "tuner"
@@ -67,6 +69,12 @@ def _check_model(name: str) -> str:
     return name
 
 
+def _check_shown(shows: str | None) -> str | None:
+    if shows is not None and shows not in DEMONSTRATIONS:
+        raise ValueError(f"shows: given {shows!r}; expected one of {', '.join(DEMONSTRATIONS)}")
+    return shows
+
+
 def _fold_lines(text: str) -> str:
     """A text without the line breaks of its file."""
     return " ".join(text.split())
@@ -88,6 +96,8 @@ class Arm(_Part):
     name: str = Field(min_length=1)
     model: ModelName | None = None  # a model of its own, whatever the others are asked with
     first_round_of: str | None = None
+    learns_from: str | None = None  # an arm whose run solved tasks: what they taught is shown from the start on
+    shows: Annotated[str | None, AfterValidator(_check_shown)] = None  # what of that, or in its place
     settings: Overrides = {}  # all other keys of the table
 
 
@@ -150,7 +160,9 @@ class Experiment(_Part):
         names_before: list[str] = []
         runs = [arm.name for arm in self.arms if arm.first_round_of is None]
         for arm in self.arms:
-            named = [arm.settings.get(key) for key in BY_ARM]
+            named = [*(arm.settings.get(key) for key in BY_ARM), arm.learns_from]
+            if bool(arm.shows) != bool(arm.learns_from):
+                raise ValueError(f"arm {arm.name!r}: expected learns_from and shows, both or neither")
             missing = [name for name in named if name is not None and name not in names_before]
             missing += [arm.first_round_of] if arm.first_round_of and arm.first_round_of not in runs else []
             if missing:

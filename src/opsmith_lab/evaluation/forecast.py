@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from opsmith.agents.prompt import get_form
 from opsmith.forecast.forecast import Forecast, Measure, forecast_run
+from opsmith.forecast.prices import bill_requests
+from opsmith.models.tokens import estimate_tokens
+from opsmith.records import Experience, Task, Usage
+from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.targets import get_target
 from opsmith_lab.evaluation.plan import PlannedRun, load_run_tasks
 
 
@@ -21,5 +28,23 @@ def forecast_runs(planned: Sequence[PlannedRun], store: Store | None = None) -> 
         )
         measure = next(measures, None)
         tasks = load_run_tasks(run.settings)
-        forecasts.append(forecast_run(run.arm.name, run.settings, tasks, measure, run.begins_right, store))
+        forecast = forecast_run(run.arm.name, run.settings, tasks, measure, run.begins_right, store)
+        if run.arm.shows:
+            usual, most = (
+                _bill_shown(run.settings, tasks, forecast.most.requests, is_longest) for is_longest in (False, True)
+            )
+            forecast = replace(forecast, expected=forecast.expected + usual, most=forecast.most + most)
+        forecasts.append(forecast)
     return tuple(forecasts)
+
+
+def _bill_shown(settings: Settings, tasks: Sequence[Task], requests: int, is_longest: bool) -> Usage:
+    """What demonstrations of all other tasks add to so many requests: with the tasks' own programs, or with programs of
+    half the longest reply where there are none; `is_longest`: with programs of the longest."""
+    form, longest = get_form(get_target(tasks[0].target), settings.method.prompt), "x" * 4 * settings.method.max_tokens
+    programs = [longest if is_longest else task.impl or longest[::2] for task in tasks]
+    examples = [
+        form.write_example(Experience(task, program, 1.0, -1)) for task, program in zip(tasks, programs, strict=True)
+    ]
+    tokens = sum(map(estimate_tokens, examples)) * (len(tasks) - 1) // len(tasks)
+    return replace(bill_requests(settings, requests, tokens, 0), requests=0)

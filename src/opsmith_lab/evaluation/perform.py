@@ -10,13 +10,17 @@ from dataclasses import dataclass
 
 from opsmith.api import improve
 from opsmith.learn.events import OnEvent
-from opsmith.models.table import make_models
+from opsmith.models import ChatModel
+from opsmith.models.table import get_model, make_models
+from opsmith.records import Experience, Task
 from opsmith.results.result import RunResult
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.store.refused import list_functional_rounds, list_refused_programs
 from opsmith.targets import get_target
 from opsmith_lab.evaluation.experiment import BY_ARM, Experiment
 from opsmith_lab.evaluation.plan import PlannedRun, list_start, load_run_tasks
+from opsmith_lab.evaluation.showing import ALL_RENAMED, Learned, RenamedModel, make_demonstrations
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,33 @@ def perform_runs(
         if remaining is not None and remaining <= 0:
             return PerformedRuns(tuple(performed), "max cost")
         settings = _resolve_arms(run, performed).replace(max_cost=remaining)
-        tasks, model = load_run_tasks(settings), settings.provider.model
+        tasks, shown = load_run_tasks(settings), list[Experience]()
+        model: ChatModel | str = settings.provider.model
         start = list_start(experiment, tasks)
-        result = improve(tasks, model, settings, store, on_event=on_event, solutions=start)
+        if run.arm.shows and run.arm.learns_from:
+            learned = _read_learned(store, tasks, performed, run)
+            shown = make_demonstrations(run.arm.shows, learned, tasks)
+            if run.arm.shows == ALL_RENAMED:
+                model = RenamedModel(get_model(settings, learned.target), learned.names)
+        result = improve(tasks, model, settings, store, on_event=on_event, experiences=shown, solutions=start)
         spent[result.run] = result.usage.cost_usd or 0.0
         performed.append(PerformedRun(run, result))
         if not result.finished:
             return PerformedRuns(tuple(performed), result.end)
     return PerformedRuns(tuple(performed), "")
+
+
+def _read_learned(store: Store, tasks: Sequence[Task], performed: Sequence[PerformedRun], run: PlannedRun) -> Learned:
+    """What the run of the arm that this one learns from has left."""
+    source = _find_run(performed, run, run.arm.learns_from)
+    experiences = [kept.experience for kept in store.read_experiences(source)]
+    rows = [row for n in list_functional_rounds(store, source) for row in list_refused_programs(store, source, n)]
+    texts = store.read_texts(row.program for row in rows)
+    refused: dict[str, list[str]] = {}
+    for row in rows:
+        if row.program in texts:
+            refused.setdefault(row.task, []).append(texts[row.program])
+    return Learned(get_target(tasks[0].target), experiences, refused, run.settings.seed)
 
 
 def _check_models(planned: Sequence[PlannedRun]) -> None:
@@ -73,10 +96,16 @@ def _check_models(planned: Sequence[PlannedRun]) -> None:
 
 def _resolve_arms(run: PlannedRun, performed: Sequence[PerformedRun]) -> Settings:
     """The settings with runs in place of the arms that they name."""
-    runs = {
-        earlier.planned.arm.name: earlier.result.run
-        for earlier in performed
-        if (earlier.planned.series, earlier.planned.settings.seed) == (run.series, run.settings.seed)
-    }
     named = {name: getattr(run.settings.spending, name) for name in BY_ARM}
-    return run.settings.replace(**{name: runs[arm] for name, arm in named.items() if arm is not None})
+    runs = {name: _find_run(performed, run, arm) for name, arm in named.items() if arm is not None}
+    return run.settings.replace(**runs)
+
+
+def _find_run(performed: Sequence[PerformedRun], run: PlannedRun, arm: str | None) -> str:
+    """The id of an arm's run with the same model and seed."""
+    place = (arm, run.series, run.settings.seed)
+    return next(
+        earlier.result.run
+        for earlier in performed
+        if (earlier.planned.arm.name, earlier.planned.series, earlier.planned.settings.seed) == place
+    )

@@ -16,7 +16,9 @@ from opsmith.judging.judge import Solution
 from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
+from opsmith.targets import get_target
 from opsmith_lab.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
+from opsmith_lab.evaluation.showing import ALL_RENAMED, RENAMED, has_named_operators
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,16 @@ def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[Plann
         for model in dict.fromkeys(models)
         for seed in _choose_seeds(experiment, model, options)
         for arm in experiment.arms
-        if arm.first_round_of is None
+        if arm.first_round_of is None and _can_show(experiment, arm, options)
     )
+
+
+def _can_show(experiment: Experiment, arm: Arm, options: ExperimentOptions) -> bool:
+    """Operators are renamed where they are names."""
+    if arm.shows not in {RENAMED, ALL_RENAMED}:
+        return True
+    tasks = load_tasks(name_tasks(experiment, options), options.where.get("target"))
+    return has_named_operators(get_target(tasks[0].target))
 
 
 def name_tasks(experiment: Experiment, options: ExperimentOptions) -> tuple[str, ...]:
@@ -87,8 +97,8 @@ def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
     words += [f"--samples {options.samples}"] if options.samples is not None else []
     words += [f"--tasks {','.join(options.tasks)}"] if options.tasks else []
     words += [f"--seed {seed}" for seed in options.seeds]
-    window = options.where.get("context_window")  # the one of these settings that has a say in the results
-    words += [f"--context-window {window}"] if window is not None else []
+    deciding = {name: options.where.get(name) for name in ("context_window", "target")}  # these have a say in results
+    words += [f"--{name.replace('_', '-')} {value}" for name, value in deciding.items() if value is not None]
     return " ".join(words)
 
 

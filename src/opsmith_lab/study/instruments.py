@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from opsmith.report.record import TEXT, DataTable
 from opsmith_lab.evaluation.analysis import Analysis, Chart
+from opsmith_lab.evaluation.repetition import HONEST, LEVEL
 from opsmith_lab.study.measures import MEASURES
 from opsmith_lab.study.proof import COMPARED, IGNORANT, InstrumentProof, PairTest
-from opsmith_lab.study.repetition import HONEST, LEVEL
 
 INTERVALS = (
     "A searcher adapts in a share of its samples (100, 30, 10 %) and recites in the others; a reciter ignores values; "

@@ -12,12 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from opsmith_lab.study.adaptation import find_gains, rank_proposals
-from opsmith_lab.study.arms import HistoryArm, search_box, seed_search
-from opsmith_lab.study.measures import measure_trajectory
-from opsmith_lab.study.minds import MINDS
-from opsmith_lab.study.permutation import PermutationResult, permute_columns, permute_signs
-from opsmith_lab.study.repetition import (
+from opsmith_lab.evaluation.permutation import PermutationResult, permute_columns, permute_signs
+from opsmith_lab.evaluation.repetition import (
     REPETITIONS,
     NullRate,
     PowerPoint,
@@ -25,6 +21,10 @@ from opsmith_lab.study.repetition import (
     find_power_of_differences,
     find_power_of_ranks,
 )
+from opsmith_lab.study.adaptation import find_gains, rank_proposals
+from opsmith_lab.study.arms import HistoryArm, search_box, seed_search
+from opsmith_lab.study.measures import measure_trajectory
+from opsmith_lab.study.minds import MINDS
 from opsmith_lab.study.synthetic import list_synthetic
 from opsmith_lab.study.trajectory import Array, BlackBox
 

@@ -13,11 +13,11 @@ from opsmith.records import Usage
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
 from opsmith_lab.evaluation.analysis import Analysis, Chart, Row
 from opsmith_lab.evaluation.measure import MeanEstimate, average_tasks
+from opsmith_lab.evaluation.permutation import PermutationResult, permute_columns
 from opsmith_lab.study.adaptation import find_gains, rank_proposals
 from opsmith_lab.study.arms import BUDGET
 from opsmith_lab.study.chat import EMPTY, NO_POINT, OUT_OF_BOUNDS
 from opsmith_lab.study.measures import MEASURES, find_best_values, measure_trajectory
-from opsmith_lab.study.permutation import PermutationResult, permute_columns
 from opsmith_lab.study.searching import Search
 
 OPTIMISER = "optimiser"  # in place of a model's name

@@ -8,6 +8,7 @@ from opsmith_lab.evaluation.analyses import shares
 from opsmith_lab.evaluation.analyses.curves import analyse_curves
 from opsmith_lab.evaluation.analyses.diversity import analyse_diversity
 from opsmith_lab.evaluation.analyses.gains import analyse_gains
+from opsmith_lab.evaluation.analyses.learning import analyse_learning
 from opsmith_lab.evaluation.analyses.solved import analyse_solved
 from opsmith_lab.evaluation.analysis import Analysis
 from opsmith_lab.evaluation.study import Study
@@ -21,5 +22,6 @@ ANALYSES: Mapping[str, Callable[[Study], Analysis]] = {
     "levels": shares.analyse_levels,  # what the adaptive granularity costs and brings
     "samples": shares.analyse_samples,  # against the number of samples
     "solved": analyse_solved,  # which tasks each arm solves, and how many more than one of them, pair by pair
+    "learning": analyse_learning,  # is what was learned worth more than other text of that length?
     "gains": analyse_gains,  # how much better right programs become
 }

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opsmith_lab.study.permutation import PermutationResult, permute_columns, permute_signs
-from opsmith_lab.study.trajectory import Array
+from opsmith_lab.evaluation.permutation import Array, PermutationResult, permute_columns, permute_signs
 
 LEVEL = 0.05
 REPETITIONS = 2000

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import permutations, product
 
 import numpy as np
+from numpy.typing import NDArray
 
-from opsmith_lab.study.trajectory import Array
+Array = NDArray[np.float64]
 
 FEW, DRAWS = 500, 999
 _CLOSE = 1e-9  # of the largest statistic: what differs by less is a tie, which rounding broke
@@ -67,6 +68,19 @@ def permute_columns(strata: Sequence[Array], rng: np.random.Generator) -> Permut
             others += matrix[np.arange(len(matrix)), columns].sum(axis=1)
     observed = sum(float(np.trace(matrix)) for matrix in strata)
     return _conclude(observed / max(1, size), -observed, -others, arrangements)
+
+
+def adjust_ps(ps: Sequence[float]) -> list[float]:
+    """By Holm's method: the chance that any of several true null hypotheses is refused stays what it is of one.
+
+    >>> adjust_ps([0.01, 0.5, 0.02])
+    [0.03, 0.5, 0.04]
+    """
+    order = sorted(range(len(ps)), key=ps.__getitem__)
+    largest, adjusted = 0.0, [0.0] * len(ps)
+    for rank, place in enumerate(order):
+        largest = adjusted[place] = max(largest, min(1.0, (len(ps) - rank) * ps[place]))
+    return adjusted
 
 
 def _list_sums(matrix: Array) -> Iterator[float]:

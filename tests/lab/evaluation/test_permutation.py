@@ -5,8 +5,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from opsmith_lab.study.permutation import FEW, permute_columns, permute_signs
-from opsmith_lab.study.repetition import REPETITIONS, find_null_rate
+from opsmith_lab.evaluation.permutation import FEW, permute_columns, permute_signs
+from opsmith_lab.evaluation.repetition import REPETITIONS, find_null_rate
 
 
 @pytest.fixture
