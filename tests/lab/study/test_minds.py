@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from opsmith_lab.evaluation.repetition import LEVEL
 from opsmith_lab.study.adaptation import find_gains, rank_proposals
 from opsmith_lab.study.minds import MINDS
 from opsmith_lab.study.proof import IGNORANT, prove_instruments
-from opsmith_lab.evaluation.repetition import LEVEL
 from opsmith_lab.study.synthetic import draw_surfaces, hash_surfaces, list_synthetic
 from opsmith_lab.study.trajectory import BlackBox, Domain
 
