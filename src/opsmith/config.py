@@ -27,6 +27,7 @@ OPTIONS = {  # where it is not the field's name with dashes
     "servers": "--server",
     "sources": "--source",
     "example_pair": "--example",
+    "show_known": "--show-known/--no-known",
 }
 
 NOT_IN_FILES = {  # a file may come from somebody else
@@ -68,8 +69,11 @@ def refuse_idle_options(options: Mapping[str, Any], settings: Settings) -> None:
     ):
         for name in names if is_idle else ():
             if options.get(name) is not None:
-                value = options[name]
-                raise UsageError(f"{name_option(name)}: given {value} alone; expected {needed} beside it")
+                value, option = options[name], name_option(name)
+                given = f"{option}: given {value}"
+                if isinstance(value, bool):  # a pair of flags
+                    given = f"{option.split('/')[not value]}: given"
+                raise UsageError(f"{given} alone; expected {needed} beside it")
 
 
 def read_config(file: Path) -> dict[str, Any]:

@@ -18,18 +18,20 @@ from opsmith.problems.bindings import Bindings
 from opsmith.problems.problem import Problem, Provenance
 
 
-def run_original(problem: Problem, bindings: Bindings) -> list[Tensor]:
-    """The outputs of the source on the data of one draw, in the declared precision."""
+def run_original(problem: Problem, bindings: Bindings, stated: Mapping[str, int]) -> list[Tensor]:
+    """The outputs of the source on the data of one draw, in the declared precision. stated: sizes of a module's text
+    beside those of the draw."""
     assert problem.source is not None
-    run = _run_module if problem.source.format == "kernelbench" else _run_definition
     with torch.no_grad():
-        return list(_flatten(run(problem.source, problem, bindings)))
+        if problem.source.format == "kernelbench":
+            return list(_flatten(_run_module(problem.source, problem, bindings, {**stated, **bindings.sizes})))
+        return list(_flatten(_run_definition(problem.source, problem, bindings)))
 
 
-def _run_module(source: Provenance, problem: Problem, bindings: Bindings) -> Any:
+def _run_module(source: Provenance, problem: Problem, bindings: Bindings, sizes: Mapping[str, int]) -> Any:
     names: dict[str, Any] = {"__name__": "original"}
     text = source.text.replace('"cuda"', '"cpu"')  # a module may ask for a device that is not here
-    exec(compile(replace_sizes(text, bindings.sizes), source.file, "exec"), names)
+    exec(compile(replace_sizes(text, sizes), source.file, "exec"), names)
     module = names["Model"](*names["get_init_inputs"]())
     state = module.state_dict()
     state.update({key: bindings.input_data[name] for name, key in source.weights.items()})

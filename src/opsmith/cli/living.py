@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -116,6 +117,8 @@ def _update_folder(
             )
         if not updated.is_changed:
             console.print(f"{folder}: as it was", markup=False)
+        if lack := updated.explain_outdated():
+            console.print(lack, markup=False, soft_wrap=True)
     return int(any(update.what == "refused" for update in updated.updates))
 
 
@@ -157,21 +160,30 @@ def narrow_to_library(
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """The tasks that a library has no operator of, or one that is broken or slower, and what they are called. Says
     which. Raises UsageError for a task that is another problem than the library's of that name."""
+    from opsmith.export.folder import BASELINE
+    from opsmith.export.library_check import check_library, list_reusable
     from opsmith.export.living import read_living
     from opsmith.results.problems import digest_problems
 
-    target = tasks[0].target if tasks else None
-    own = {operator.task.id: operator.problem for operator in read_living(folder, target).operators}
+    library, names = read_living(folder, tasks[0].target if tasks else None), {task.id for task in tasks}
+    library = replace(library, operators=[each for each in library.operators if each.task.id in names])
+    own = {operator.task.id: operator.problem for operator in library.operators}
     problems = digest_problems(tasks)
     for task in tasks:
         if task.id in own and own[task.id] != problems.get(task.id):
             what = f"task {task.id}: given problem {problems.get(task.id)}; the library {folder} has {own[task.id]}"
             raise UsageError(f"{what}; expected the same under one name; try: another name")
-    with use_tools(trust_tasks) as (tools, tell):
-        states = {check.operator.task.id: check.state for check in verify_folder(folder, tools, tell, target).checks}
+    reused, states = list_reusable(library), {}
+    if own:
+        with use_tools(trust_tasks) as (tools, tell):
+            checks = check_library(library, tools, folder / BASELINE, False, tell, reused).checks
+        states = {check.operator.task.id: check.state for check in checks}
     asked = {task.id: state for task in tasks if (state := states.get(task.id, "missing")) not in ("right", "unjudged")}
     words = ", ".join(f"{name} ({state})" for name, state in asked.items())
     print(f"opsmith: for the library {folder}: {words or 'nothing is missing, broken or slower'}", file=sys.stderr)
+    if reused:
+        why = "its verdicts, not judged again, where verifier, tools, problem and program are as they were"
+        print(f"opsmith: {why}: {', '.join(reused)}", file=sys.stderr)
     chosen = tuple(task for task in tasks if task.id in asked)
     return chosen, tuple(map(_name_task, chosen))
 

@@ -61,9 +61,15 @@ def run_and_report(
 
 
 def print_forecast(
-    settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool, begins_right: bool = False
+    settings: Settings,
+    tasks: Sequence[Task],
+    place: Place,
+    as_json: bool,
+    begins_right: bool = False,
+    less_tasks: Sequence[Task] | None = None,
 ) -> int:
-    """The exit code."""
+    """The exit code. less_tasks: what is asked for if all known programs are right, which nobody knows before they are
+    judged; None: nothing hangs on that."""
     from opsmith.forecast.forecast import Measure, describe_expectation, forecast_run, list_assumptions
     from opsmith.forecast.table import tabulate_run
     from opsmith.records import to_json
@@ -75,11 +81,19 @@ def print_forecast(
             spent = store.sum_usage(store.find_run(budget_run))
             measure = Measure(spent, spent)
         forecast = forecast_run("run", settings, tasks, measure, begins_right, store)
+        least = forecast_run("run", settings, less_tasks, measure, begins_right, store) if less_tasks else None
     assumed = list_assumptions([settings])
     if as_json:
-        print(json.dumps({"run": to_json(forecast), "assumed": assumed}, indent=1))
+        ends = {} if less_tasks is None else {"if_known_are_right": to_json(least)}
+        print(json.dumps({"run": to_json(forecast), **ends, "assumed": assumed}, indent=1))
     else:
+        if less_tasks is not None:
+            print("The known programs are not judged before the run. Were none of them right:")
         open_console().print(tabulate_run(forecast))
+        if less_tasks is not None:
+            print(f"Were all of them right, {len(less_tasks)} of {len(tasks)} tasks would be asked for:")
+        if least is not None:
+            open_console().print(tabulate_run(least))
         open_console().print(describe_expectation([forecast]), *assumed, sep="\n")
     return 0
 

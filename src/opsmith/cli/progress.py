@@ -1,7 +1,7 @@
-"""How far a command is that takes a while: one line on stderr, where that is a terminal, and nothing elsewhere.
+"""How far a command is that takes a while: one line on stderr, redrawn on a terminal; elsewhere a line a minute.
 
-The line appears after a second, is redrawn twice a second with the time so far, and is gone at the end. Whoever prints
-a result meanwhile says `tell("")` first, which takes the line away until something else is told.
+On a terminal the line appears after a second, is redrawn twice a second with the time so far, and is gone at the end.
+Whoever prints a result meanwhile says `tell("")` first, which takes the line away until something else is told.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from opsmith.terminal import own_stream
 
 DELAY_S = 1.0  # before it appears
 PER_SECOND = 2  # how often it is drawn: it stands beside measurements
+EVERY_S = 60.0  # between two lines in a log
 _CLEAR = "\r\x1b[K"
 
 
@@ -26,7 +27,7 @@ class ProgressLine:
     """The line, drawn by a thread of its own."""
 
     def __init__(self, stream: TextIO, text: str) -> None:
-        self._stream, self._text = stream, text
+        self._stream, self._text, self._is_redrawn = stream, text, takes_lines(stream)
         self._began, self._is_drawn = time.monotonic(), False
         self._lock, self._end = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._keep_drawing, daemon=True)
@@ -46,16 +47,19 @@ class ProgressLine:
             self._erase()
 
     def _keep_drawing(self) -> None:
-        wait = DELAY_S
+        wait = DELAY_S if self._is_redrawn else EVERY_S
         while not self._end.wait(wait):
-            wait = 1 / PER_SECOND
+            wait = 1 / PER_SECOND if self._is_redrawn else EVERY_S
             with self._lock:
                 self._draw()
 
     def _draw(self) -> None:
         if self._text:
-            width = _measure_width(self._stream)
             line = f"{time.monotonic() - self._began:.0f} s  {printable(self._text)}"
+            if not self._is_redrawn:
+                print(line, file=self._stream, flush=True)
+                return
+            width = _measure_width(self._stream)
             self._stream.write(_CLEAR + (line if len(line) < width else f"{line[: width - 2]}…"))
             self._stream.flush()
             self._is_drawn = True
@@ -70,11 +74,10 @@ class ProgressLine:
 @contextmanager
 def show_progress(first: str) -> Iterator[Callable[[str], None]]:
     """A function that is told what the command is at; the line lives as long as the context."""
-    stream = sys.stderr
-    if not takes_lines(stream):
-        yield _say_nothing
+    if sys.stderr is None:
+        yield lambda text: None
         return
-    line = ProgressLine(own_stream(stream), first)
+    line = ProgressLine(own_stream(sys.stderr), first)
     try:
         yield line.update_text
     finally:
@@ -84,10 +87,6 @@ def show_progress(first: str) -> Iterator[Callable[[str], None]]:
 def takes_lines(stream: TextIO | None) -> bool:
     """Whether a line can be drawn there and taken away again."""
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def _say_nothing(text: str) -> None:
-    """Where nobody looks."""
 
 
 def _measure_width(stream: TextIO) -> int:

@@ -67,7 +67,8 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
         from opsmith.learn.known import list_asked, read_known
 
         known = read_known(settings, chosen)
-        chosen = list_asked(known.tasks, known.programs, settings) or known.tasks
-        raise typer.Exit(print_forecast(settings, chosen, partial(open_store, out, url), as_json))
+        asked = list_asked(known.tasks, known.programs, settings)
+        less = asked if len(asked) < len(known.tasks) else None
+        raise typer.Exit(print_forecast(settings, known.tasks, partial(open_store, out, url), as_json, less_tasks=less))
     place, output = partial(make_store, out, url), RunOutput(track, as_json, not no_report)
     raise typer.Exit(run_and_report(settings, chosen, place, output))

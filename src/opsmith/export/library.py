@@ -25,9 +25,9 @@ from opsmith.export.forms import advise_forms
 from opsmith.export.front_files import FRONTS, NEAREST, describe_front, write_front_file
 from opsmith.export.manifest import build_manifest, name_problem_file, with_files
 from opsmith.export.pages import render_page
-from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of, translate_operators
+from opsmith.export.solved import SolvedOperator, missing_of, name_author, not_passed, operators_of, translate_operators
 from opsmith.judging.pool import Pool
-from opsmith.records import Task
+from opsmith.records import KNOWN, Task
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo
 from opsmith.suites.library import FILE, FORMAT
@@ -125,7 +125,10 @@ def _library_files(
     facts = {
         "name": name,
         "run": info,
-        "runs": sorted({operator.origin.run for operator in operators}) if objective else [],
+        "runs": sorted(
+            {each.origin.run for each in operators if not each.origin.run.startswith(KNOWN)} if objective else ()
+        ),
+        "authors": {operator.name: name_author(operator.origin) for operator in operators},
         "operators": operators,
         "refused": refused,
         "missing": missing,

@@ -32,6 +32,9 @@ from opsmith.records import TIME, Boundary, Level, Outcome, Stage, Task, Usage, 
 from opsmith.results.problems import digest_problems
 from opsmith.store.rows import RunInfo
 from opsmith.suites.library import FILE, FORMAT, LibraryOperator, StoredLibrary, read_library
+from opsmith.targets import get_target
+from opsmith.targets.capabilities import name_verifier
+from opsmith.targets.programs import TOOLCHAIN
 
 Fill = Callable[[SpeedOrder], Iterable[SpeedReport]]  # figures of a right program
 Told = Callable[[str], None]
@@ -75,6 +78,8 @@ class UpdatedLibrary:
     folder: Path
     objective: str
     updates: Sequence[OperatorUpdate]
+    outdated: Sequence[str] = ()  # functions in it that were judged by an earlier verifier, or with earlier tools
+    changed: Sequence[str] = ()  # files of the toolchain in it that are others now
 
     @property
     def is_changed(self) -> bool:
@@ -82,7 +87,16 @@ class UpdatedLibrary:
 
     def as_json(self) -> dict[str, Any]:
         rows: list[dict[str, Any]] = [to_json(update) for update in self.updates]
-        return {"folder": str(self.folder), "objective": self.objective, "operators": rows}
+        about = {"outdated": list(self.outdated), "changed": list(self.changed)}
+        return {"folder": str(self.folder), "objective": self.objective, "operators": rows, **about}
+
+    def explain_outdated(self) -> str:
+        """What of it was judged otherwise than by what it holds now; "": nothing."""
+        if not self.outdated:
+            return ""
+        what = f"judged with earlier tools than the library holds now: {', '.join(self.outdated)}"
+        files = f" (changed: {', '.join(self.changed)})" if self.changed else ""
+        return f"{what}{files}; opsmith library {self.folder} verify judges them again"
 
 
 def read_living(folder: Path, target: str | None = None) -> StoredLibrary:
@@ -134,18 +148,20 @@ def _restore_operator(operator: LibraryOperator) -> SolvedOperator:
         sample_usage=None if said["usage"] is None else Usage(**said["usage"]),
         samples=said["samples"],
         right=said["right"],
-        verdict=_restore_verdict(record["program"], record["verdict_then"]) if record["verdict_then"] else None,
+        verdict=restore_verdict(record, "verdict_then") if record["verdict_then"] else None,
     )
     figures = tuple(figure for figure in record["figures"] if figure["objective"] != "gain")
-    verdict = _restore_verdict(record["program"], record["verdict_now"])
+    verdict = restore_verdict(record)
     secret = content_hash("the proof of a library", record["program"], operator.name)[:32]
     return SolvedOperator(
         operator.name, operator.task, operator.source, origin, verdict, secret=secret, figures=figures
     )
 
 
-def _restore_verdict(candidate: str, said: Mapping[str, Any]) -> Verdict:
-    place = (candidate, Stage(said["stage"]), Outcome(said["outcome"]), Boundary.CANDIDATE)
+def restore_verdict(record: Mapping[str, Any], which: str = "verdict_now") -> Verdict:
+    """A verdict as the manifest says it of an operator."""
+    said = record[which]
+    place = (record["program"], Stage(said["stage"]), Outcome(said["outcome"]), Boundary.CANDIDATE)
     return Verdict(*place, trials=said["trials"], verifier=said["verifier"], build=said.get("build", ""))
 
 
@@ -177,6 +193,8 @@ def update_library(
                 known = tuple(list_counted_figures(measured))
                 own[operator.task.id] = replace(operator, name=name, figures=known, choice=None, sized_verdicts=())
                 figures[operator.task.id] = measured
+            elif old is not None and old.source == operator.source and operator.verdict.passed:
+                own[operator.task.id] = replace(old, verdict=operator.verdict)
         result = UpdatedLibrary(folder, objective, updates)
         if result.is_changed:
             operators = sorted(own.values(), key=lambda each: each.task.id)
@@ -185,7 +203,22 @@ def update_library(
             info = RunInfo(run["id"], "", *own_run, run["versions"])
             written = write_library(library.name, info, operators, objective, tools.pool)
             folders.write_folder(folder, partial(_fill_folder, written, library, figures))
+            outdated, changed = _find_outdated(operators, written, library)
+            result = replace(result, outdated=outdated, changed=changed)
         return result
+
+
+def _find_outdated(
+    operators: Iterable[SolvedOperator], written: Mapping[str, str | bytes], library: StoredLibrary
+) -> tuple[list[str], list[str]]:
+    """The functions whose verdict is not of today's verifier and tools, and the files of the toolchain that the library
+    holds otherwise than before."""
+    outdated = [each.name for each in operators if each.verdict.verifier != name_verifier(get_target(each.task.target))]
+    before, now = library.manifest["files"], json.loads(written[FILE])["files"]
+    place = f"{library.name}/{TOOLCHAIN}/"
+    return outdated, sorted(
+        path for path in {*before, *now} if path.startswith(place) and before.get(path) != now.get(path)
+    )
 
 
 def _consider_operator(

@@ -248,11 +248,12 @@ def _find_verdict(detail: SampleDetail | None, source: str) -> Verdict | None:
 def describe_facts(operator: SolvedOperator) -> dict[str, str]:
     """An operator's origin and verdicts in words."""
     origin, verdict = operator.origin, operator.verdict
+    is_given = origin.run.startswith(KNOWN)
     phrases = {
-        "model": _name_model(origin),
-        "run": origin.run if origin.round is None else f"{origin.run}, round {origin.round}",
+        "written by" if is_given else "model": name_author(origin),
+        "run": None if is_given else origin.run if origin.round is None else f"{origin.run}, round {origin.round}",
         "success rate": None
-        if origin.gain or origin.run.startswith(KNOWN)
+        if origin.gain or is_given
         else f"{origin.success_rate:.3g}, of the samples at the best temperature of that round",
         "gain": origin.gain and f"better by a factor of {origin.gain:.3f} than the program that the run began with",
         "not better": operator.lack and f"the program that the run began with: {operator.lack}",
@@ -280,9 +281,18 @@ def describe_choice(choice: ProgramChoice) -> str:
     return f"the {word_best(objective)} {word_figure(name)} {count}: {write_value(objective, value)}{own}"
 
 
-def _name_model(origin: SolutionOrigin) -> str:
+_GIVEN_BY = {
+    "person": "people, who gave it to the run",
+    "model": "a model of other runs: the program was given to this one",
+    "rules": "rules: the program was given to the run",
+}
+
+
+def name_author(origin: SolutionOrigin) -> str:
+    """Who wrote it: a model, or who else."""
     if origin.run.startswith(KNOWN):
-        return f"none of the run's: it was given, written by: {origin.run.removeprefix(KNOWN)}"
+        author = origin.run.removeprefix(KNOWN)
+        return _GIVEN_BY.get(author, author)
     if origin.model is None:
         return "none: it was imported" if origin.run == IMPORT else "not known: the store does not hold that run"
     return (

@@ -19,7 +19,7 @@ from opsmith.judging.execution import Execution, NotStartedError
 from opsmith.records import Boundary, Diagnostic, Stage, Task, Verdict
 from opsmith.running.arena import Buffer
 from opsmith.targets.audit import Finding, Judge, State, audit_program
-from opsmith.targets.capabilities import name_program_place
+from opsmith.targets.capabilities import FRAME, WRITE_FRAME, is_frame, name_program_place
 
 _OPAQUE = "in bytes that are no JSON, .npy or .npz: opsmith cannot read them"
 _OWN_AUDIT = "one of these encodings, or an `audit` of the target's own"
@@ -48,7 +48,10 @@ def _audit_program(worker: _AuditWorker, task: Task, source: str, processes: Pro
     inputs = [worker.ask_inputs(index) for index in range(len(names))]
     yield Finding("data", State.FINE, f"{len(names)} trials")
     place = name_program_place(task)
-    program, verdict = audit_program(task, source or None, processes.judge, place)
+    if source and is_frame(task, source):
+        program, verdict = Finding("program", State.UNCHECKED, f"the file's own {place}", FRAME, WRITE_FRAME), None
+    else:
+        program, verdict = audit_program(task, source or None, processes.judge, place)
     yield program
     if verdict is None or not verdict.passed:
         reason = "answers, reference, tolerance and inputs: all need an `impl` that passes"

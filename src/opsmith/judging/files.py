@@ -16,7 +16,14 @@ from opsmith.judging.verifier import leave_unjudged, with_dropped
 from opsmith.records import Boundary, Diagnostic, Level, Outcome, Task, Verdict
 from opsmith.suites import PLAIN, name_files, read_task_file
 from opsmith.targets import get_target
-from opsmith.targets.capabilities import explain_message, repair_program
+from opsmith.targets.capabilities import (
+    FRAME,
+    WRITE_FRAME,
+    explain_message,
+    is_frame,
+    name_program_place,
+    repair_program,
+)
 from opsmith.targets.faults import charged_to_target
 from opsmith.targets.lookup import is_language_file
 from opsmith.targets.problem import explain_lack_of_language
@@ -95,6 +102,9 @@ def _submit_program(
         reply = read_reply(get_target(task.target), task, source.reply)
     else:
         reply = ReadReply(task.impl if source.impl is None else source.impl)
+    if source.impl is None and reply.source is not None and source.reply is None and is_frame(task, reply.source):
+        finding = Diagnostic("TASK", f"{path}: {name_program_place(task)}", FRAME, "a program to judge", WRITE_FRAME)
+        return task, _wrap_verdict(_leave_unread(Boundary.TASK, finding)), reply
     if reply.source is not None:
         with charged_to_target(task.target, "repair_program"):
             repaired = repair_program(get_target(task.target), task, reply.source) if source.repair else None

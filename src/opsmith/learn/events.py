@@ -56,6 +56,16 @@ class ProgramsGiven:
 
 
 @dataclass(frozen=True)
+class KnownJudged:
+    """One of the programs that the run was given has its verdict."""
+
+    program: KnownProgram
+    passed: bool
+    number: int  # so many have one by now
+    count: int  # of so many
+
+
+@dataclass(frozen=True)
 class PlanMade:
     """A task was split, or another contract was made for one of its nodes; or there is no split. It is stored."""
 
@@ -125,6 +135,7 @@ Event = (
     | RoundStarted
     | SampleJudged
     | TaskSolved
+    | KnownJudged
     | ProgramsGiven
     | PlanMade
     | NodeSolved

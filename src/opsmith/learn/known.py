@@ -11,12 +11,12 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from opsmith.errors import OpsmithError, UsageError, VerifierError
 from opsmith.judging.judge import Judge, Secretive
-from opsmith.learn.events import ProgramsGiven
+from opsmith.learn.events import KnownJudged, ProgramsGiven
 from opsmith.learn.session import RunSession
 from opsmith.outside import read_text
 from opsmith.records import KNOWN, Experience, KnownProgram, Level, Outcome, Task, Verdict, content_hash, dumps
@@ -26,6 +26,7 @@ from opsmith.store.rows import experience_rows, known_rows
 from opsmith.suites import read_task_file
 from opsmith.suites.library import FILE, read_library
 from opsmith.targets import get_target, is_own
+from opsmith.targets.capabilities import FRAME, is_frame
 from opsmith.targets.protocols import Suffixed
 
 PERSON = "person"
@@ -57,7 +58,13 @@ def read_known(settings: Settings, tasks: Sequence[Task]) -> KnownPrograms:
     notes: list[str] = []
     is_library = (place / FILE).is_file()
     every = _read_operators(place, own, settings) if is_library else _read_folder(place, own, settings, notes)
-    different = {(program.task.digest, program.source): program for program in reversed(list(every))}
+    written = []
+    for program in every:
+        if is_frame(program.task, program.source):
+            notes.append(f"known: {program.place} is {FRAME}, so that nobody is shown it")
+        else:
+            written.append(program)
+    different = {(program.task.digest, program.source): program for program in reversed(written)}
     if not different:
         suffix = _find_suffix(tasks[0]) or ".*"
         expected = f"expected TASK{suffix}, or a folder TASK with *{suffix} in it"
@@ -161,7 +168,15 @@ async def judge_known(session: RunSession, known: KnownPrograms, start: Sequence
         return
     judged = {entry.key for entry in store.read_known(run) if entry.verdict.outcome is not Outcome.UNJUDGED}
     fresh = [program for program in known.programs if (program.task.digest, program.source) not in judged]
-    verdicts = await asyncio.gather(*(_judge_program(session, program) for program in fresh))
+    numbers = count(1)
+
+    async def judge_one(program: KnownProgram) -> Verdict | None:
+        verdict = await _judge_program(session, program)
+        is_right = verdict is not None and verdict.passed
+        session.on_event(KnownJudged(program, is_right, next(numbers), len(fresh)))
+        return verdict
+
+    verdicts = await asyncio.gather(*map(judge_one, fresh))
     pairs = [(program, verdict) for program, verdict in zip(fresh, verdicts, strict=True) if verdict is not None]
     store.put([row for pair in pairs for row in known_rows(run, *pair)]).result()
     for program, verdict in pairs:

@@ -108,4 +108,6 @@ def _name_node(node: Mapping[str, Any]) -> str:
 
 
 def _write_figure(figure: float | None) -> str:
-    return "not known" if figure is None else f"{figure:g}" if isinstance(figure, float) else str(figure)
+    if figure is None:
+        return "not known"
+    return f"{figure:g}" if isinstance(figure, float) and abs(figure) < 1e6 else f"{figure:.0f}"

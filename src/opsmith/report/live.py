@@ -200,12 +200,21 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
             return _format_measuring(event)
 
 
+def _describe_known(event: events.KnownJudged | events.ProgramsGiven) -> str:
+    """What became of programs that the run was given."""
+    if isinstance(event, events.KnownJudged):
+        state = "right" if event.passed else "not right, or not judged"
+        place = f"{event.program.task.id} ({event.program.place})"
+        return f"  known: {place}: {state}; {event.number} of {event.count} judged"
+    names = ", ".join(f"{program.task.id} ({program.author}, {program.place})" for program in event.programs)
+    return f"known, shown from round {event.round} on and not the model's: {names}"
+
+
 def _format_measuring(event: events.Event) -> str | None:
     """The same of those that tell of plans, measurements and what the run is given."""
     match event:
-        case events.ProgramsGiven():
-            names = ", ".join(f"{program.task.id} ({program.author}, {program.place})" for program in event.programs)
-            return printable(f"known, shown from round {event.round} on and not the model's: {names}")
+        case events.KnownJudged() | events.ProgramsGiven():
+            return printable(_describe_known(event))
         case events.PlanMade(plan=plan):
             return printable(f"  {describe_plan(plan)}")
         case events.NodeSolved(experience=solution):

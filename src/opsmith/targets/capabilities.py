@@ -16,6 +16,7 @@ from opsmith.targets.protocols import (
     Costed,
     Exemplified,
     Explained,
+    Framed,
     Referenced,
     Repaired,
     Sampled,
@@ -59,6 +60,15 @@ def blank_comments(target: Target, source: str) -> str:
     return "\n".join(line.partition(target.comment)[0].rstrip() for line in source.splitlines())
 
 
+def is_frame(task: Task, source: str) -> bool:
+    """Whether a program is still the frame that people begin with: they differ in comments and layout at most."""
+    target = get_target(task.target)
+    if not isinstance(target, Framed):
+        return False
+    own, frame = (blank_comments(target, text).split() for text in (source, target.write_frame(task)))
+    return own == frame
+
+
 def repair_program(target: Target, task: Task, source: str) -> str | None:
     """The program with its errors of one stage mended; None: there is nothing to mend, or the target mends nothing."""
     return target.repair_program(task, source) if isinstance(target, Repaired) else None
@@ -91,6 +101,10 @@ def name_verifier(target: Target) -> str:
     """The version of what a verdict means, here and now: verdicts of equal names are equal."""
     toolchain = f" ({target.describe_toolchain()})" if isinstance(target, Versioned) else ""
     return f"{target.verifier}{toolchain}"
+
+
+FRAME = "still a frame: nothing in it is written yet"
+WRITE_FRAME = "write the program in its place; its comments say what it is given and what it has to give"
 
 
 def name_program_place(task: Task) -> str:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from opsmith.records import Diagnostic, Task
 
+TOOLCHAIN = "toolchain"  # a package's folder of what builds and runs its programs, where it holds that
+
 
 @dataclass(frozen=True)
 class Build:

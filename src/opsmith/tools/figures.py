@@ -82,7 +82,8 @@ def _describe_speed(measurement: SpeedMeasurement) -> str:
     place, unit = f"shape set {measurement.shape_set}", measurement.objective.unit
     if measurement.time is None:
         return f"{place}: no time: {measurement.reason}"
-    text = f"{place}: {measurement.time.value:.4g} {unit}"
+    value = measurement.time.value
+    text = f"{place}: {f'{value:,.0f}' if value >= 10_000 else f'{value:.4g}'} {unit}"
     if measurement.ratio is None:
         return f"{text}; no ratio: {measurement.reason or 'there is no other program'}"
     ratio = measurement.ratio.precise

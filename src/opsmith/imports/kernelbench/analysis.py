@@ -202,7 +202,7 @@ class _ModuleAnalysis:
         if self._grows:
             large = grow_sizes(self._sampler, plan, base, self._limits, MOST_DOUBLINGS)
             shapes |= keep_sound(self._sampler, plan, {"larger": _halve_sizes(plan, base, large)}, self._limits, [base])
-        bench = choose_bench(self._sampler, plan, base, large, self._limits)
+        bench = choose_bench(self._sampler, plan, base, large, self._limits, self._grows)
         return ChosenSets(base, shapes, bench if len(bench) >= 3 else {})
 
     def _restore_constants(self, large: Sizes, base: Sizes, facts: Examination) -> tuple[Sizes, Examination]:

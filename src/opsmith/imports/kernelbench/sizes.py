@@ -266,12 +266,12 @@ def choose_sets(sampler: ModuleSampler, plan: AxisPlan, base: Sizes, limits: Wor
 
 
 def choose_bench(
-    sampler: ModuleSampler, plan: AxisPlan, base: Sizes, large: Sizes, limits: WorkLimits
+    sampler: ModuleSampler, plan: AxisPlan, base: Sizes, large: Sizes, limits: WorkLimits, is_example: bool
 ) -> dict[str, Sizes]:
-    """The sets that are timed: small, odd, large."""
+    """The sets that are timed: small, odd, large. `is_example`: base is no size that anybody asked to have timed."""
     grown = grow_sizes(sampler, plan, large, limits)
     sets = {"small": dict(base), "odd": _move_sizes(plan, large, 0.8), "large": grown}
-    if sets["small"] == sets["large"]:
+    if is_example or sets["small"] == sets["large"]:
         sets["small"] = _move_sizes(plan, base, 0.5)
     chosen = keep_sound(sampler, plan, sets, limits, [])
     for name, factor in (("odd", 0.9), ("odd", 0.5), ("medium", 0.7), ("less", 0.4), ("least", 0.3)):

@@ -10,7 +10,7 @@ from opsmith.targets.command.language import Language
 from opsmith.targets.literals import bracket_rows, write_literal
 from opsmith.targets.native.library.package import LibraryFrame, write_frame
 from opsmith.targets.native.library.texts import list_entries
-from opsmith.targets.programs import Solved
+from opsmith.targets.programs import TOOLCHAIN, Solved
 
 _PROGRAMS = "opsmith.targets.command.library_programs"
 _MOST_FILES, _MOST_BYTES = 1000, 64 << 20  # of a toolchain that goes into a package
@@ -56,7 +56,7 @@ def write_package(language: Language, name: str, operators: Sequence[Solved]) ->
     places = [f"programs/{entry.name}{suffix}" for entry in entries]
     files: dict[str, str | bytes] = {**write_frame(name, entries, places, frame)}
     files |= {f"{name}/{place}": solved.source for place, solved in zip(places, operators, strict=True)}
-    files |= {f"{name}/toolchain/{path}": file.read_bytes() for path, file in tools.items()}
+    files |= {f"{name}/{TOOLCHAIN}/{path}": file.read_bytes() for path, file in tools.items()}
     files[f"{name}/__main__.py"] = _MAIN.format(name=name, names=", ".join(f'"{entry.name}"' for entry in entries))
     files["Makefile"] = _MAKEFILE.format(name=name)
     files["MANIFEST.in"] = f"include Makefile manifest.json\ngraft {name}\nglobal-exclude __pycache__ *.pyc\n"
