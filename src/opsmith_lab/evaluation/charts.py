@@ -15,6 +15,7 @@ from opsmith.report.figures import bar_chart, interval_chart, line_chart
 from opsmith.report.rendering import COLUMNS, PAGE, Spec, annotate_figure
 from opsmith_lab.evaluation.analysis import Chart, ExperimentReport, Namer, Row
 from opsmith_lab.evaluation.experiment import SEARCH, TUNER
+from opsmith_lab.evaluation.learners import PREFIX
 from opsmith_lab.evaluation.study import Study
 
 DRAWINGS: Mapping[str, Callable[..., Spec]] = {"bars": bar_chart, "lines": line_chart, "intervals": interval_chart}
@@ -23,6 +24,7 @@ OVER_SAMPLES = "over samples"
 EMBEDDED = "embedded model: a program sampler, not a language model"
 SEARCHED = "search without a model: not a language model"
 TUNED = "embedded tuner and analyst: they rewrite programs by rules and are no language models"
+KNOWN_MINDS = "known minds: programs with planted behaviour, no language models"
 BOTH = "embedded model (a program sampler) and search without a model: neither is a language model"
 _MANY_MARKS = 2  # models of the paper beside ours in a figure
 _MANY_BARS = 8  # from here on a figure is as wide as both columns
@@ -90,8 +92,10 @@ def describe_mark(study: Study) -> str:
     models = {run.result.model for run in study.observed if not run.result.is_language_model}
     if not models:
         return ""
-    words = SEARCHED if models == {SEARCH} else BOTH if SEARCH in models else EMBEDDED
+    others = {model for model in models if not model.startswith(PREFIX)}
+    words = SEARCHED if others == {SEARCH} else BOTH if SEARCH in models else EMBEDDED if others else ""
     words = TUNED if any(TUNER in model for model in models) else words  # a swarm with it too
+    words = "; ".join(filter(None, [words, KNOWN_MINDS if others != models else ""]))
     return ("in part: " if any(run.result.is_language_model for run in study.observed) else "") + words
 
 

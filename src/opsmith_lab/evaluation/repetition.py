@@ -6,11 +6,14 @@ often it finds what was planted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from opsmith.report.record import TEXT, DataTable
+from opsmith.report.rendering import COLUMNS
+from opsmith_lab.evaluation.analysis import Chart
 from opsmith_lab.evaluation.permutation import Array, PermutationResult, permute_columns, permute_signs
 
 LEVEL = 0.05
@@ -37,6 +40,29 @@ class PowerPoint:
 
     problems: int
     power: float
+
+
+Curves = Mapping[str, Sequence[PowerPoint]]  # by what was to be found
+
+
+def tabulate_power(curves: Curves, what: str, problems: str) -> DataTable:
+    """A line for each curve, by numbers of problems, or what these are called."""
+    sizes = sorted({point.problems for curve in curves.values() for point in curve})
+    powers = {name: {point.problems: f"{point.power:.2f}" for point in curve} for name, curve in curves.items()}
+    rows = [[name, *map(own.get, sizes)] for name, own in powers.items()]
+    return DataTable(
+        f"Power: share with p < {LEVEL}, by {problems}", dict.fromkeys((what, *map(str, sizes)), TEXT), rows
+    )
+
+
+def draw_power(curves: Curves, problems: str) -> Chart:
+    """The same as a figure."""
+    points = [
+        {"x": point.problems, "y": point.power, "series": name} for name, curve in curves.items() for point in curve
+    ]
+    words = {"title": f"From how many {problems} on is it found?", "x_title": problems}
+    options = {"y_title": f"share with p < {LEVEL}", "y_domain": [0, 1], "log_x": True, "width": COLUMNS}
+    return Chart("lines", points, {**words, **options})
 
 
 def find_null_rate(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opsmith.report.record import TEXT, DataTable
-from opsmith_lab.evaluation.analysis import Analysis, Chart
-from opsmith_lab.evaluation.repetition import HONEST, LEVEL
+from opsmith_lab.evaluation.analysis import Analysis
+from opsmith_lab.evaluation.repetition import HONEST, LEVEL, draw_power, tabulate_power
 from opsmith_lab.study.measures import MEASURES
 from opsmith_lab.study.proof import COMPARED, IGNORANT, InstrumentProof, PairTest
 
@@ -27,8 +27,6 @@ def analyse_proof(proof: InstrumentProof) -> Analysis:
     )
     if set(found) != set(proof.adaptation) - set(IGNORANT):
         finding = f"the instruments do not tell what was planted: adaptation is found in {', '.join(found)}"
-    sizes = [point.problems for point in next(iter(proof.power.values()))]
-    power = [(what, *(f"{point.power:.2f}" for point in points)) for what, points in proof.power.items()]
     nulls = [
         (what, f"{rate.rate:.2%}", f"{rate.repetitions:,}", "yes" if rate.is_honest else "NO")
         for what, rate in proof.null_rates.items()
@@ -49,9 +47,9 @@ def analyse_proof(proof: InstrumentProof) -> Analysis:
             ),
             _write_table("The same mind with other seeds", ("mind", *COMPARED), _list_pairs(proof.equal)),
             _write_table(f"Null rates: p < {LEVEL} where nothing is", ("test", "rate", "repetitions", "honest"), nulls),
-            _write_table(f"Power: share with p < {LEVEL}, by problems", ("what is planted", *map(str, sizes)), power),
+            tabulate_power(proof.power, "what is planted", "problems"),
         ),
-        {"-power": _draw_power(proof)},
+        {"-power": draw_power(proof.power, "problems")},
         [f"{name}: {MEASURES[name]}" for name in COMPARED[1:]],
         INTERVALS,
     )
@@ -68,14 +66,3 @@ def _list_pairs(tests: Sequence[PairTest]) -> list[tuple[str, ...]]:
         (first if first == second else f"{first}, {second}", *(results[first, second, name] for name in COMPARED))
         for first, second in pairs
     ]
-
-
-def _draw_power(proof: InstrumentProof) -> Chart:
-    points = [
-        {"x": point.problems, "y": point.power, "series": what}
-        for what, curve in proof.power.items()
-        for point in curve
-    ]
-    words = {"title": "From how many problems on is it found?", "x_title": "problems"}
-    options = {"y_title": f"share with p < {LEVEL}", "y_domain": [0, 1], "log_x": True, "width": 672}
-    return Chart("lines", points, {**words, **options})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -103,8 +105,9 @@ def conduct_study1(
     )
     arms = (*own.arms, *asking.arms)
     searches.sort(key=lambda each: (each.model, arms.index(each.arm)))
-    analysis = analyse_searches(searches, seconds, notes)
     problems = list(dict.fromkeys(each.box.name for each in searches))
+    alike = Counter({each.box.name: each.box.domain for each in searches}.values())
+    analysis = analyse_searches(searches, seconds, [*notes, describe_power(results, max(alike.values()))])
     seeds = sorted({each.seed for each in searches})
     size = f"{len(problems)} problems, {len(searches):,} searches of {BUDGET} evaluations"
     report = ExperimentReport(
@@ -122,6 +125,19 @@ def conduct_study1(
         stopped,
     )
     return publish_results(results, report, analysis, order.write_command("study1"), cost)
+
+
+def describe_power(results: Path, alike: int) -> str:
+    """How often known minds are found to adapt on so many problems of one domain, by the page of the instruments."""
+    if not (results / "instruments.json").is_file():
+        return "power of the test of adaptation: opsmith experiment instruments"
+    points = json.loads((results / "instruments.json").read_text("utf-8"))["figures"]["-power"]["points"]
+    points = [each for each in points if each["series"].startswith("adaptation of searcher") and each["x"] <= alike]
+    size = max((each["x"] for each in points), default=0)
+    found = ", ".join(f"{each['y']:.2f} of {each['series'].split()[-1]}" for each in points if each["x"] == size)
+    return (
+        f"power, with {size} problems of one domain: p < 0.05 in a share {found or 'that nobody knows'} (instruments)"
+    )
 
 
 def forecast_study1(order: StudyOrder) -> tuple[Forecast, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from opsmith_lab.study.minds import MINDS
 from opsmith_lab.study.optimisers import OPTIMISERS
 from opsmith_lab.study.problems import PHYSICAL, SETS
 from opsmith_lab.study.searching import SearchPlan, search_with_model
-from opsmith_lab.study.studies import StudyOrder, forecast_study1
+from opsmith_lab.study.studies import StudyOrder, describe_power, forecast_study1
 from opsmith_lab.study.study1 import analyse_searches, compare_bests
 from opsmith_lab.study.study1 import test_adaptation as adaptation_of
 from opsmith_lab.study.synthetic import list_synthetic
@@ -251,6 +252,13 @@ def test_a_study_is_asked_like_an_experiment(tmp_path):
     assert "nonsense" in page.split("Replies that were no proposal")[1]
     assert "study1" in (tmp_path / "results" / "README.md").read_text()
     assert call("study1", "--redraw", *where).exit_code == 0
+
+
+def test_the_page_says_what_its_test_would_have_found():
+    results = Path(__file__).parents[3] / "experiments" / "results"
+    assert "with 24 problems of one domain: p < 0.05 in a share 1.00 of searcher-100, " in describe_power(results, 30)
+    assert "that nobody knows" in describe_power(results, 3)
+    assert "opsmith experiment instruments" in describe_power(results / "none", 30)
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

@@ -20,11 +20,18 @@ from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said, Va
 from opsmith.report.rendering import COLUMNS
 from opsmith.store import Store
 from opsmith.store.refused import list_refused_programs
-from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_estimate
+from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_estimate, select_estimates
 from opsmith_lab.evaluation.learners import EQUAL, HIGHER, LOWER, PLANTED, PREFIX
 from opsmith_lab.evaluation.measure import MeanEstimate, average_tasks
 from opsmith_lab.evaluation.permutation import FEW, PermutationResult, adjust_ps, permute_signs
-from opsmith_lab.evaluation.repetition import HONEST, LEVEL, PowerPoint, find_null_rate, find_power_of_differences
+from opsmith_lab.evaluation.repetition import (
+    HONEST,
+    LEVEL,
+    draw_power,
+    find_null_rate,
+    find_power_of_differences,
+    tabulate_power,
+)
 from opsmith_lab.evaluation.showing import NOTHING
 from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
 
@@ -114,8 +121,6 @@ def analyse_learning(study: Study) -> Analysis:
         for model in models
         for arm, each in model.apart.items()
     }
-    powers = [[name, *(f"{point.power:.2f}" for point in curve)] for name, curve in curves.items()]
-    sizes = [str(size) for size in SIZES if size <= len(study.tasks)]
     arms = [(model, arm) for model in models for arm in model.runs]
     return Analysis(
         "; ".join(own),
@@ -124,9 +129,9 @@ def analyse_learning(study: Study) -> Analysis:
             DataTable("Right samples, beside those with true demonstrations", _BY_ARM, list(starmap(_list_arm, arms))),
             DataTable("How equal are tokens?", _TOKENS, list(starmap(_list_tokens, arms))),
             DataTable(f"Null rates: p < {LEVEL} where nothing is", _NULLS, list(map(_test_null, models))),
-            DataTable(f"Power: share with p < {LEVEL}, by tasks", dict.fromkeys(("apart", *sizes), TEXT), powers),
+            tabulate_power(curves, "apart", "tasks"),
         ],
-        {"": _draw_rates(rows), "-power": _draw_power(curves)},
+        {**_draw_rates(rows), "-power": draw_power(curves, "tasks")},
         NOTES,
         INTERVALS,
     )
@@ -233,8 +238,8 @@ def _list_tokens(model: ModelOnTrial, arm: str) -> list[Value]:
     ratios = [own / other for own, other in pairs]
     said = Said(f"{fmean(ratios):.3f} [{min(ratios):.3f}, {max(ratios):.3f}]", fmean(ratios)) if ratios else None
     spent, base = (fmean(each.usage.input_tokens + each.usage.output_tokens for each in own) for own in (runs, of_base))
-    prompt = fmean(own for own, _ in pairs) if pairs else None
-    return [model.label(arm), prompt, said, spent, spent / base if base else None]
+    prompt = round(fmean(own for own, _ in pairs)) if pairs else None
+    return [model.label(arm), prompt, said, round(spent), spent / base if base else None]
 
 
 def _say_finding(model: ModelOnTrial) -> str:
@@ -264,21 +269,15 @@ def _test_null(model: ModelOnTrial) -> list[Value]:
     return [shorten_model(model.name), f"{null.rate:.2%}", null.repetitions, honest]
 
 
-def _draw_rates(rows: Sequence[Row]) -> Chart:
-    points = [
-        {"x": row.arm, "series": shorten_model(row.model), **row.scale_ends()} for row in rows if row.measure == RIGHT
-    ]
+def _draw_rates(rows: Sequence[Row]) -> dict[str, Chart]:
+    """Known minds have a figure of their own."""
+    points: dict[str, list[dict[str, str | float | None]]] = {}
+    for row, _ in select_estimates(rows, RIGHT):
+        point = {"x": row.arm, "series": shorten_model(row.model), **row.scale_ends()}
+        points.setdefault("-minds" if row.model.startswith(PREFIX) else "", []).append(point)
     words = {"title": "Right samples by what is shown", "x_title": "shown", "y_title": "share of samples"}
-    return Chart("bars", points, {**words, "y_domain": [0, 1], "width": COLUMNS}, ("over tasks and seeds",))
-
-
-def _draw_power(curves: Mapping[str, Sequence[PowerPoint]]) -> Chart:
-    points = [
-        {"x": point.problems, "y": point.power, "series": name} for name, curve in curves.items() for point in curve
-    ]
-    words = {"title": "From how many tasks on is it told from true?", "x_title": "tasks"}
-    options = {"y_title": f"share with p < {LEVEL}", "y_domain": [0, 1], "width": COLUMNS}
-    return Chart("lines", points, {**words, **options})
+    options = {**words, "y_domain": [0, 1], "width": COLUMNS}
+    return {suffix: Chart("bars", own, options, ("over tasks and seeds",)) for suffix, own in points.items()}
 
 
 _COMPARED = {"less true": SHARE, "p": TEXT, "p (Holm)": TEXT}

@@ -1,0 +1,61 @@
+"""`study-learning` under `kill -9`, through both SDKs: every sample once, and the result of a study that nobody disturbed."""
+
+import json
+import random
+
+import pytest
+from models.servers import AnthropicServer, OpenAIServer
+
+from chaos.processes import Commands
+from opsmith.models import Message
+from opsmith.store import Store
+from opsmith.suites import load_tasks
+from opsmith.targets import get_target
+from opsmith_lab.evaluation.learners import KnownMind
+
+TASKS = ("expert_0", "gemm_0", "index_0", "norm_0")
+KILLS, CONCURRENCY, SAMPLES = 4, 3, 2
+
+
+def read_messages(body):
+    """The prompt of a request in either protocol."""
+    turns = [("system", body["system"])] if "system" in body else []
+    turns += [(turn["role"], turn["content"]) for turn in body["messages"]]
+    texts = [content if isinstance(content, str) else "".join(part["text"] for part in content) for _, content in turns]
+    return [Message(role, text) for (role, _), text in zip(turns, texts, strict=True)]
+
+
+def conduct(commands, server, name, place, kills):
+    """The rows of the study, and how many requests it took."""
+    mind = KnownMind("reader", get_target("step"), load_tasks(TASKS))
+
+    def answer(body):
+        messages = read_messages(body)
+        return mind.answer_messages(messages, random.Random(messages[-1].content))
+
+    with server(answer) as served:
+        arguments = ("experiment", "study-learning", "--model", f"{name}/any", "--base-url", served.url, "--json")
+        arguments += ("--tasks", ",".join(TASKS), "--samples", SAMPLES, "--concurrency", CONCURRENCY)
+        arguments += ("--out", place / "runs", "--results", place / "results")
+        alive = 0
+        for number in range(kills):
+            before, command = served.count, commands.start(*arguments)
+            while command.alive and served.count < before + 3 + 9 * number:
+                pass
+            alive += command.kill()
+        assert alive == kills
+        return commands.start(*arguments).result(), served.count
+
+
+@pytest.mark.parametrize(("server", "name"), [(OpenAIServer, "openai"), (AnthropicServer, "anthropic")])
+def test_a_study_of_learning_that_is_killed_goes_on(server, name, tmp_path):
+    with Commands(tmp_path) as commands:
+        whole, asked = conduct(commands, server, name, tmp_path / "whole", 0)
+        killed, asked_again = conduct(commands, server, name, tmp_path / "killed", KILLS)
+    assert whole["rows"] == killed["rows"]
+    assert [run["run"] for run in whole["runs"]] == [run["run"] for run in killed["runs"]]
+    assert asked <= asked_again <= asked + KILLS * CONCURRENCY
+    with Store.open(tmp_path / "killed" / "runs") as store:
+        counts = {run["arm"]: store.sample_count(run["run"]) for run in killed["runs"]}
+    assert {counts[arm] for arm in counts if arm not in {"source", "none"}} == {len(TASKS) * SAMPLES}
+    assert json.loads((tmp_path / "killed" / "results" / "study-learning.json").read_text())["complete"]
