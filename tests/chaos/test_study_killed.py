@@ -9,8 +9,11 @@ import threading
 from collections import Counter
 
 import pytest
-from lab.study.test_study1 import read_user, reply_as
+from lab.study.test_study1 import adaptation_of, ask_mind, read_user, reply_as
 from models.servers import AnthropicServer, OpenAIServer
+
+from opsmith_lab.study.problems import SETS
+from opsmith_lab.study.synthetic import list_synthetic
 
 CONCURRENCY, SEARCHES, BUDGET = 3, 4, 50
 SEARCH = f"""
@@ -65,3 +68,12 @@ def test_a_study_that_is_killed_goes_on_and_asks_nothing_twice(server, name, kil
     assert sum(asked.values()) - len(all_asked) <= kills * CONCURRENCY, "what was under way, and nothing else"
     keys = [json.loads(line)["key"] for line in file.read_bytes().splitlines()[1:]]
     assert len(keys) == len(set(keys)) == SEARCHES * BUDGET
+
+
+@pytest.mark.parametrize(("mind", "problems"), [("searcher-30", 24), ("searcher-10", 96)])
+def test_a_mind_that_seldom_adapts_is_found_where_its_power_says_so(mind, problems, tmp_path, monkeypatch):
+    """4,800 requests for the second: too many for the tests of every day."""
+    monkeypatch.setitem(SETS, "tiny", lambda: list_synthetic()[:problems])
+    searches, requests, _ = ask_mind(OpenAIServer, "openai", tmp_path, mind)
+    assert len(requests) == problems * BUDGET
+    assert adaptation_of(searches)[1].p < 0.05

@@ -112,7 +112,9 @@ def make_demonstrations(shows: str, learned: Learned, tasks: Sequence[Task]) -> 
     a task that reads alike and is another one. Raises UsageError where fewer than three tasks were solved."""
     if len(learned.experiences) < MIN_LEARNED:
         given = len(learned.experiences)
-        raise UsageError(f"study: {given} tasks were solved; expected {MIN_LEARNED} to learn from; try: more samples")
+        raise UsageError(
+            f"study: {given} tasks were solved; expected {MIN_LEARNED} to learn from; try: more samples, or more tasks"
+        )
     return [
         replace(each, task=replace(each.task, text=f"{text}\n# {note}", shown=text), round=-1, origin=note)
         for task in tasks
