@@ -9,15 +9,7 @@ from typing import Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    CandidateSeconds,
-    TargetName,
-    TargetOptions,
-    TrialSeconds,
-    TrustTasks,
-    make_pool,
-    read_target_options,
-)
+from opsmith.cli.options import JudgingOptions, TargetName, TargetOptions, read_target_options
 from opsmith.cli.progress import show_progress
 
 
@@ -29,9 +21,8 @@ def check_tasks(
     tasks: Annotated[list[str], typer.Argument(metavar="TASK|DIR...", help="Ids, suites, YAML files or folders.")],
     target: TargetName = None,
     option: TargetOptions = None,
-    candidate_seconds: CandidateSeconds = None,
-    trial_seconds: TrialSeconds = None,
-    trust_tasks: TrustTasks = False,
+    *,
+    judging: JudgingOptions,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per task.")] = False,
 ) -> None:
     """Judge task files themselves.
@@ -46,7 +37,7 @@ def check_tasks(
 
     audits, paths, options = [], find_files(tasks), read_target_options(option)
     first = f"{paths[0].stem}, 1 of {len(paths)}"
-    with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool, show_progress(first) as tell:
+    with judging.make_pool() as pool, show_progress(first) as tell:
         for audit in audit_files(paths, pool, target, options):
             audits.append(audit)
             if as_json:

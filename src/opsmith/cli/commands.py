@@ -4,7 +4,8 @@ where there are many."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from itertools import groupby
 from typing import Annotated, Any
@@ -77,12 +78,25 @@ class CommandApp(typer.Typer):
         plain: dict[str, Any] = {"rich_markup_mode": None}  # rich takes longer to import than all else together
         super().__init__(no_args_is_help=True, **plain, **options)
 
-    def add(self, name: str, command: Callable[..., None], has_tables: bool = True, has_secret: bool = False) -> None:
-        """A command of that name; the shell completes tasks, runs, models and languages on its line."""
-        parameters = [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for parameter in inspect.signature(command, eval_str=True).parameters.values()
-        ]
+    def add(
+        self,
+        name: str,
+        command: Callable[..., None],
+        has_tables: bool = True,
+        has_secret: bool = False,
+        **options: Any,
+    ) -> None:
+        """A command of that name; the shell completes tasks, runs, models and languages on its line.
+
+        A parameter that is a dataclass stands for options which commands share, one for each of its fields.
+        """
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        records: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+        parameters = []
+        for parameter in own:
+            record = inspect.signature(records[parameter.name], eval_str=True) if parameter.name in records else None
+            offered = [parameter] if record is None else record.parameters.values()
+            parameters += [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in offered]
         for info in (info for each in parameters for info in getattr(each.annotation, "__metadata__", ())):
             info.autocompletion = choose_completion(info.metavar or "")
         if has_tables:
@@ -91,11 +105,14 @@ class CommandApp(typer.Typer):
         if has_secret:
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter("secret", kind, default=None, annotation=Secret))
-        self.command(name=name, cls=GroupedCommand)(_state_parameters(command, parameters))
+        self.command(name=name, cls=GroupedCommand, **options)(_state_parameters(command, parameters, records))
 
 
-def _state_parameters(command: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
-    """The command with a signature of its own, for typer to read; `wide` and `secret` are not the command's."""
+def _state_parameters(
+    command: Callable[..., None], parameters: list[inspect.Parameter], records: Mapping[str, Any]
+) -> Callable[..., None]:
+    """The command with a signature of its own, for typer to read; `wide` and `secret` are not the command's, and
+    options that are fields of the dataclasses `records` are handed to it as those."""
 
     @wraps(command)
     def run_command(wide: bool = False, secret: str | None = None, **values: Any) -> None:
@@ -104,6 +121,8 @@ def _state_parameters(command: Callable[..., None], parameters: list[inspect.Par
             from opsmith.judging.installation import state_secret  # noqa: PLC0415 - few commands judge
 
             state_secret(secret)
+        for name, record in records.items():
+            values[name] = record(**{field.name: values.pop(field.name) for field in fields(record)})
         command(**values)
 
     del run_command.__wrapped__  # whose signature typer would read instead

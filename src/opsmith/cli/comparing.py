@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.cli.options import AsJson, StorePlace
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def add_to(app: CommandApp) -> None:
     app.add("compare", print_comparison)
 
 
-def print_comparison(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def print_comparison(
     runs: Runs,
     shown: Annotated[
         str | None,
@@ -42,8 +42,8 @@ def print_comparison(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     kinds: Annotated[
         list[str] | None, typer.Option("--format", metavar="csv|parquet", help="Of the tables; default csv.")
     ] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
     """Compare runs: in one table, one figure, task by task.
@@ -61,7 +61,7 @@ def print_comparison(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     for option, value, choices in (("--show", shown, SHOWN), ("--by", by, BY)):
         if value is not None and value not in choices:
             raise UsageError(f"{option}: given {value!r}; expected one of {', '.join(choices)}")
-    with open_store(out, url) as store:
+    with place.open() as store:
         ids = _find_runs(store, runs)
         many, choice = gather_runs([run_view(store, run) for run in ids]), (shown or "", by or "", group or "")
         if output is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import CandidateSeconds, Out, RunName, StoreUrl, TrustTasks, make_pool, open_store
+from opsmith.cli.options import CandidateSeconds, RunName, StorePlace, TrustTasks, make_pool
 from opsmith.cli.text import STDIN
 from opsmith.terminal import write_document
 
@@ -35,8 +35,8 @@ def draw_task(
             metavar="PX", min=320, max=4000, help="The picture's width; below 700 its parts stand in one column."
         ),
     ] = 880,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     candidate_seconds: CandidateSeconds = None,
     trust_tasks: TrustTasks = False,
 ) -> None:
@@ -50,7 +50,7 @@ def draw_task(
     from opsmith.report.files import write_picture
     from opsmith.report.story_picture import draw_story, tell_story
 
-    with open_store(out, url) as store:
+    with place.open() as store:
         name = store.find_run(run)
         story = tell_story(store, name, task)
         if story.solution is not None:

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    AsJson,
-    CandidateSeconds,
-    Out,
-    RunName,
-    StoreUrl,
-    TrialSeconds,
-    TrustTasks,
-    make_pool,
-    open_store,
-)
+from opsmith.cli.options import AsJson, JudgingOptions, RunName, StorePlace
 from opsmith.cli.progress import show_progress
 from opsmith.errors import UsageError
 
@@ -37,7 +27,7 @@ def add_to(app: CommandApp) -> None:
     app.add("reverify", reverify_programs)
 
 
-def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def export_run(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
     run: RunName,
     library: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write its operators there, as a Python package.")
@@ -65,11 +55,9 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     every: Annotated[
         bool, typer.Option("--all", help="Data sets: every right reply, not one of each isomorphic group.")
     ] = False,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
-    candidate_seconds: CandidateSeconds = None,
-    trial_seconds: TrialSeconds = None,
-    trust_tasks: TrustTasks = False,
+    *,
+    place: StorePlace,
+    judging: JudgingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Take a run's operators or experiences away.
@@ -86,13 +74,13 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
         raise UsageError("export: --objective chooses programs, of which --dataset takes all; try: without it")
     if every and dataset is None:
         raise UsageError("export: --all belongs to --dataset")
-    with open_store(out, url) as store:
+    with place.open() as store:
         if dataset is not None:
             _export_dataset(store, run, dataset, every, as_json)
             return
         settings = store.summarise_run(store.find_run(run)).info.settings
-        choices = _choose_programs(store, run, objective, trust_tasks) if objective is not None else {}
-        pool_of_run = make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings)
+        choices = _choose_programs(store, run, objective, judging.trust_tasks) if objective is not None else {}
+        pool_of_run = judging.make_pool(settings)
         with pool_of_run as pool, show_progress("what is taken away is judged first"):
             own = pool.with_secret(store.read_secret(store.find_run(run)))
             written = _export_programs(store, run, folders, name, own, choices)
@@ -169,11 +157,9 @@ def _export_dataset(store: Store, run: str, folder: Path, every: bool, as_json: 
 
 def reverify_programs(
     run: RunName,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
-    candidate_seconds: CandidateSeconds = None,
-    trial_seconds: TrialSeconds = None,
-    trust_tasks: TrustTasks = False,
+    *,
+    place: StorePlace,
+    judging: JudgingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Judge a run's programs again, by the verifier of today.
@@ -186,10 +172,10 @@ def reverify_programs(
     from opsmith.export.shown import reverified_parts
     from opsmith.report.tables import open_console
 
-    with open_store(out, url) as store:
+    with place.open() as store:
         settings = store.summarise_run(store.find_run(run)).info.settings
         with (
-            make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool,
+            judging.make_pool(settings) as pool,
             show_progress("programs are judged again") as tell,
         ):
             own = pool.with_secret(store.read_secret(store.find_run(run)))

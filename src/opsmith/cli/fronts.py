@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, open_store
+from opsmith.cli.options import AsJson, StorePlace, TrustTasks
 from opsmith.cli.progress import show_progress
 from opsmith.cli.timing_runs import fill_orders, load_own_tasks
 from opsmith.errors import UsageError
@@ -42,8 +42,8 @@ def print_fronts(
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw the first two objectives, with a field for each task.")
     ] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
@@ -58,7 +58,7 @@ def print_fronts(
     from opsmith.results.fronts import read_fronts
 
     grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
-    with open_store(out, url) as store:
+    with place.open() as store:
         names = [store.find_run(run) for run in dict.fromkeys(runs)]
         own = load_common_tasks(store, names)
         figures = choose_objectives(own[0], objectives)

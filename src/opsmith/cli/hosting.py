@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    CandidateSeconds,
-    StoreUrl,
-    TargetName,
-    TargetOptions,
-    TrialSeconds,
-    TrustTasks,
-    make_pool,
-    make_store,
-    read_target_options,
-)
+from opsmith.cli.options import JudgingOptions, StorePlace, StoreUrl, TargetName, TargetOptions, read_target_options
 from opsmith.cli.serving import needs_extra
 
 if TYPE_CHECKING:
@@ -64,9 +54,8 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option(metavar="N", min=1, help="Verifier processes.")] = None,
-    candidate_seconds: CandidateSeconds = None,
-    trial_seconds: TrialSeconds = None,
-    trust_tasks: TrustTasks = False,
+    *,
+    judging: JudgingOptions,
 ) -> None:
     """Serve tasks, checks and verdicts to an agent of yours (MCP).
 
@@ -83,8 +72,8 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
 
     places = TaskPlaces(tuple(allow or ()), target, read_target_options(option))
     with ExitStack() as stack:
-        store = stack.enter_context(make_store(out or Path(), url)) if out or url else None
-        pool = stack.enter_context(make_pool(workers, trust_tasks, candidate_seconds, trial_seconds))
+        store = stack.enter_context(StorePlace(out or Path(), url).make()) if out or url else None
+        pool = stack.enter_context(judging.make_pool(workers=workers))
         share = max(1, pool.workers - 1)  # one is left for others
         service = Service(places, pool, store, partial(_make_measurer, pool), share, manual or ())
         if http:

@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opsmith.cli.commands import CommandApp
 from opsmith.cli.deleting import delete_run
-from opsmith.cli.options import AsJson, Out, StoreUrl, TargetName, TargetOptions, open_store, read_target_options
+from opsmith.cli.options import AsJson, StorePlace, TargetName, TargetOptions, read_target_options
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
 
@@ -94,8 +93,8 @@ def show_models(as_json: AsJson = False) -> None:
 
 
 def show_runs(
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
     tags: Annotated[
         list[str] | None,
@@ -115,7 +114,7 @@ def show_runs(
 
     if is_sure and unwanted is None:
         raise UsageError("--yes: given without --delete; expected a run to delete; try: opsmith runs --delete RUN")
-    with open_store(out, url) as store:
+    with place.open() as store:
         if unwanted is not None:
             run = delete_run(store, unwanted, is_sure)
             print(json.dumps({"deleted": run}) if as_json else f"deleted {printable(run)}")

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    CandidateSeconds,
-    TargetName,
-    TargetOptions,
-    TrialSeconds,
-    TrustTasks,
-    make_pool,
-    read_target_options,
-)
+from opsmith.cli.options import JudgingOptions, TargetName, TargetOptions, read_target_options
 from opsmith.cli.progress import show_progress
 from opsmith.cli.text import read_text
 
@@ -33,7 +25,7 @@ def add_to(app: CommandApp) -> None:
     app.add("verify", verify_programs, has_secret=True)
 
 
-def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def verify_programs(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Ids, YAML files or folders.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program to judge.")] = None,
     reply: Annotated[Path | None, typer.Option(metavar="FILE|-", help="A model's whole reply.")] = None,
@@ -45,9 +37,8 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     insert_copies: Annotated[
         bool, typer.Option("--insert-copies", help="Repair streams that are used twice first.")
     ] = False,
-    candidate_seconds: CandidateSeconds = None,
-    trial_seconds: TrialSeconds = None,
-    trust_tasks: TrustTasks = False,
+    *,
+    judging: JudgingOptions,
     show_commands: Annotated[
         bool,
         typer.Option("--show-commands", help="Show each compiler and simulator that is run, and what it said."),
@@ -67,7 +58,7 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
         raise typer.BadParameter(f"given --level {level}; expected cheap or full")
     texts = (read_text(impl) if impl else None, read_text(reply) if reply else None)
     with (
-        make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool,
+        judging.make_pool() as pool,
         show_progress(f"programs are judged at the {level} level") as tell,
     ):
         pool.start_early()

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    AsJson,
-    CandidateSeconds,
-    Out,
-    StoreUrl,
-    TrialSeconds,
-    TrustTasks,
-    make_pool,
-    open_store,
-)
+from opsmith.cli.options import AsJson, JudgingOptions, StorePlace
 from opsmith.cli.progress import show_progress
 from opsmith.errors import UsageError
 
@@ -41,7 +32,7 @@ def add_to(app: CommandApp) -> None:
     app.add("library", live_on)
 
 
-def live_on(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def live_on(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `export --library` wrote.")],
     action: Annotated[str, typer.Argument(metavar="update|verify", help="What is done.")],
     source: Annotated[
@@ -58,11 +49,9 @@ def live_on(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how t
     target: Annotated[
         str | None, typer.Option(metavar="FILE.toml", help="Where the language file of the library lies today.")
     ] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
-    candidate_seconds: CandidateSeconds = None,
-    trial_seconds: TrialSeconds = None,
-    trust_tasks: TrustTasks = False,
+    *,
+    place: StorePlace,
+    judging: JudgingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Keep a library alive: update it, judge it again.
@@ -77,19 +66,19 @@ def live_on(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how t
             f"library {folder} {action}: expected {'RUN or DIR behind it' if source is None else 'nothing'}"
         )
     if action == "verify":
-        with use_tools(trust_tasks, candidate_seconds, trial_seconds) as (tools, tell):
+        with use_tools(judging) as (tools, tell):
             check = verify_folder(folder, tools, tell, target, baseline, accept)
         raise typer.Exit(_say_check(check, junit, as_json))
     assert source is not None
-    opened = use_tools(trust_tasks, candidate_seconds, trial_seconds)
-    raise typer.Exit(_update_folder(folder, source, opened, (out, url), target, waits, as_json))
+    opened = use_tools(judging)
+    raise typer.Exit(_update_folder(folder, source, opened, place, target, waits, as_json))
 
 
 def _update_folder(
     folder: Path,
     source: str,
     opened: AbstractContextManager[tuple[LibraryTools, Callable[[str], None]]],
-    place: tuple[Path, str | None],
+    place: StorePlace,
     target: str | None,
     waits: bool,
     as_json: bool,
@@ -103,7 +92,7 @@ def _update_folder(
         if (Path(source) / "manifest.json").is_file():
             offered = list(list_offered(read_living(Path(source), target), tools))
         else:
-            with open_store(*place) as store:
+            with place.open() as store:
                 run = store.find_run(source)
                 offered = operators_of(store, run, tools.pool.with_secret(store.read_secret(run)))
         updated = update_library(folder, offered, tools, tell, target, waits)
@@ -123,9 +112,7 @@ def _update_folder(
 
 
 @contextmanager
-def use_tools(
-    trust_tasks: bool, candidate_seconds: float | None = None, trial_seconds: float | None = None
-) -> Iterator[tuple[LibraryTools, Callable[[str], None]]]:
+def use_tools(judging: JudgingOptions) -> Iterator[tuple[LibraryTools, Callable[[str], None]]]:
     """What judges and measures, and what hears how far it is."""
     from opsmith.export.living import LibraryTools
     from opsmith.measuring.loop import TimingRoom
@@ -133,7 +120,7 @@ def use_tools(
 
     pool: Pool
     with (
-        make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool,
+        judging.make_pool() as pool,
         TimingRoom() as room,
         show_progress("programs are judged and measured") as tell,
     ):
@@ -175,7 +162,7 @@ def narrow_to_library(
             raise UsageError(f"{what}; expected the same under one name; try: another name")
     reused, states = list_reusable(library), {}
     if own:
-        with use_tools(trust_tasks) as (tools, tell):
+        with use_tools(JudgingOptions(trust_tasks=trust_tasks)) as (tools, tell):
             checks = check_library(library, tools, folder / BASELINE, False, tell, reused).checks
         states = {check.operator.task.id: check.state for check in checks}
     asked = {task.id: state for task in tasks if (state := states.get(task.id, "missing")) not in ("right", "unjudged")}

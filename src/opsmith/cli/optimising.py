@@ -4,28 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    ASKED,
-    LEARNING,
-    AsJson,
-    DryRun,
-    NoReport,
-    Out,
-    StoreUrl,
-    declare_option,
-    make_store,
-    open_store,
-)
+from opsmith.cli.options import ASKED, LEARNING, AsJson, DryRun, NoReport, StorePlace, declare_option
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 from opsmith.cli.run_options import offer_settings
-from opsmith.cli.timing_runs import Place as RunPlace
 from opsmith.cli.timing_runs import choose_run
 from opsmith.errors import UsageError
 
@@ -61,14 +48,14 @@ def add_to(app: CommandApp) -> None:
     "trial_seconds trust_tasks pass_env name tools tool_calls tool_tokens tool_seconds reasoning think",
     measure=LastGrade,
 )
-def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def optimise_programs(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
     stated: dict[str, Any],
     names: RunOrTasks,
     program: StartProgram = None,
     settings_file: SettingsFile = None,
     rounds: Rounds = 3,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     dry_run: DryRun = False,
     no_report: NoReport = False,
     as_json: AsJson = False,
@@ -81,16 +68,16 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     """
     from opsmith.config import resolve_settings
 
-    start = _choose_start(names, program, (out, url))
+    start = _choose_start(names, program, place)
     settings = resolve_settings(settings_file, stated | {"optimise": rounds} | start)
-    tasks, solutions = _list_work(settings, program, (out, url))
+    tasks, solutions = _list_work(settings, program, place)
     if dry_run:
-        raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json, begins_right=True))
-    place, output = partial(make_store, out, url), RunOutput(as_json=as_json, with_report=not no_report)
-    raise typer.Exit(run_and_report(settings, tasks, place, output, solutions))
+        raise typer.Exit(print_forecast(settings, tasks, place.open, as_json, begins_right=True))
+    output = RunOutput(as_json=as_json, with_report=not no_report)
+    raise typer.Exit(run_and_report(settings, tasks, place.make, output, solutions))
 
 
-def _choose_start(names: Sequence[str], program: Path | None, place: RunPlace) -> dict[str, Any]:
+def _choose_start(names: Sequence[str], program: Path | None, place: StorePlace) -> dict[str, Any]:
     """The settings that say where it begins. Raises UsageError for a run with a program beside it."""
     run = choose_run(names[0], place, "optimise") if len(names) == 1 else None
     if run is not None and program is not None:
@@ -98,13 +85,15 @@ def _choose_start(names: Sequence[str], program: Path | None, place: RunPlace) -
     return {"tasks": tuple(names)} if run is None else {"from_run": run}
 
 
-def _list_work(settings: Settings, program: Path | None, place: RunPlace) -> tuple[Sequence[Task], Sequence[Solution]]:
+def _list_work(
+    settings: Settings, program: Path | None, place: StorePlace
+) -> tuple[Sequence[Task], Sequence[Solution]]:
     """The tasks, and the programs to begin with that no run has: those that a run solved, or the tasks of the names."""
     from opsmith.suites import load_tasks
 
     run = settings.method.from_run
     if run is not None and not settings.tasks:
-        with open_store(*place) as store:
+        with place.open() as store:
             solved = store.read_experiences(store.find_run(run))
         return [solution.experience.task for solution in solved], []
     tasks = load_tasks(settings.tasks, settings.target, settings.target_options)

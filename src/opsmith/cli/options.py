@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,26 +101,53 @@ def make_pool(
     return Pool(workers, limits.candidate, trial_deadline=limits.trial, trust_tasks=trust_tasks)
 
 
-def make_store(out: Path, url: str | None) -> Store:
-    """The store of the database at `url`, else of the folder `out`, made when there is none; reports go to `out`."""
-    from opsmith.store import Store  # noqa: PLC0415  (SQLAlchemy is slow to import)
+@dataclass(frozen=True)
+class StorePlace:
+    """Where runs are stored, as the options of a command say."""
 
-    if not url:
-        return Store.open(out)
-    if "://" not in url:
-        raise UsageError(
-            "--store: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE; try, for a folder: --out DIR"
-        )
-    return Store.open(url, out)
+    out: Out = Path("runs")
+    url: StoreUrl = None
+
+    @property
+    def is_there(self) -> bool:
+        return bool(self.url) or self._file.is_file()
+
+    @property
+    def _file(self) -> Path:
+        from opsmith.store import FILE  # noqa: PLC0415  (SQLAlchemy is slow to import)
+
+        return self.out if self.out.is_file() else self.out / FILE
+
+    def make(self) -> Store:
+        """The store of the database at `url`, else of the folder `out`, made if need be; reports go to `out`."""
+        from opsmith.store import Store  # noqa: PLC0415  (SQLAlchemy is slow to import)
+
+        if not self.url:
+            return Store.open(self.out)
+        if "://" not in self.url:
+            raise UsageError(
+                "--store: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE; try, for a folder: --out DIR"
+            )
+        return Store.open(self.url, self.out)
+
+    def open(self) -> Store:
+        """The store of earlier runs; one in a folder must be there: looking at it does not make one."""
+        if not self.is_there:
+            raise UsageError(f"{self.out}: no runs here; expected a store made by `opsmith run`; try: --out DIR")
+        if not self.url and not self._file.stat().st_size:
+            given = f"store {self._file}: given an empty file"
+            raise StoreError(f"{given}; expected a store; try: a copy of it, or another --out")
+        return self.make()
 
 
-def open_store(out: Path, url: str | None = None) -> Store:
-    """The store of earlier runs; one in a folder must be there: looking at it does not make one."""
-    from opsmith.store import FILE  # noqa: PLC0415  (SQLAlchemy is slow to import)
+@dataclass(frozen=True)
+class JudgingOptions:
+    """How programs are judged, as the options of a command say."""
 
-    file = out if out.is_file() else out / FILE
-    if not url and not file.is_file():
-        raise UsageError(f"{out}: no runs here; expected a store made by `opsmith run`; try: --out DIR")
-    if not url and not file.stat().st_size:
-        raise StoreError(f"store {file}: given an empty file; expected a store; try: a copy of it, or another --out")
-    return make_store(out, url)
+    candidate_seconds: CandidateSeconds = None
+    trial_seconds: TrialSeconds = None
+    trust_tasks: TrustTasks = False
+
+    def make_pool(self, settings: Mapping[str, Any] = MappingProxyType({}), workers: int | None = None) -> Pool:
+        """A pool with these limits, or those of a run's stored settings, or the default ones."""
+        return make_pool(workers, self.trust_tasks, self.candidate_seconds, self.trial_seconds, settings)

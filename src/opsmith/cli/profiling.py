@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    AsJson,
-    Impl,
-    TargetName,
-    TargetOptions,
-    TrustTasks,
-    make_pool,
-    read_target_options,
-)
+from opsmith.cli.options import AsJson, Impl, TargetName, TargetOptions, TrustTasks, make_pool, read_target_options
 from opsmith.cli.progress import show_progress
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, RunName, StoreUrl, open_store
+from opsmith.cli.options import AsJson, RunName, StorePlace
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _MINUS = {"ignore_unknown_options": True}  # `-bad` takes a tag away
 
 def add_to(app: CommandApp) -> None:
     app.add("note", note_run, has_tables=False)
-    app.command(name="tag", context_settings=_MINUS)(tag_run)
+    app.add("tag", tag_run, has_tables=False, context_settings=_MINUS)
     app.add("archive", archive_run, has_tables=False)
 
 
@@ -31,8 +30,8 @@ def note_run(
     is_replacing: Annotated[
         bool, typer.Option("--replace", help="TEXT in place of the note; '' takes it away.")
     ] = False,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
     """Write a note on a run, or print it.
@@ -44,7 +43,7 @@ def note_run(
 
     if is_replacing and text is None:
         raise UsageError("--replace: given without TEXT; expected the new note; try: --replace '' to take it away")
-    with open_store(out, url) as store:
+    with place.open() as store:
         run = store.find_run(run)
         if is_replacing and not write_note(store, run, text or "", store.read_remarks(run).note_number):
             raise UsageError(f"run {run}: somebody else wrote a note at this moment; try: opsmith note {run}")
@@ -59,8 +58,8 @@ def tag_run(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="A name in place of its id; '' takes it away.")
     ] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
     """Tag or name a run, or print its tags.
@@ -71,7 +70,7 @@ def tag_run(
     from opsmith.store.notes import change_tags, name_run
 
     changes = tags or []
-    with open_store(out, url) as store:
+    with place.open() as store:
         run = store.find_run(run)
         added = [tag.removeprefix("+") for tag in changes if not tag.startswith("-")]
         change_tags(store, run, added, [tag[1:] for tag in changes if tag.startswith("-")])
@@ -83,8 +82,8 @@ def tag_run(
 def archive_run(
     run: RunName,
     is_undone: Annotated[bool, typer.Option("--undo", help="Show it in lists again.")] = False,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
     """Hide a run from lists; nothing of it is deleted.
@@ -93,7 +92,7 @@ def archive_run(
     """
     from opsmith.store.notes import ARCHIVED, change_tags
 
-    with open_store(out, url) as store:
+    with place.open() as store:
         run = store.find_run(run)
         change_tags(store, run, [] if is_undone else [ARCHIVED], [ARCHIVED] if is_undone else [])
         _print_remarks(store, run, as_json)

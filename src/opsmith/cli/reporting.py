@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.cli.options import AsJson, StorePlace
 from opsmith.cli.progress import show_progress
 from opsmith.cli.text import STDIN
 from opsmith.errors import UsageError
@@ -41,8 +41,8 @@ def write_reports(
     groups: Annotated[
         int, typer.Option(metavar="N", min=1, help="Groups of attempts that are shown of each task.")
     ] = 12,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
     """Write what came of runs.
@@ -55,7 +55,7 @@ def write_reports(
     if as_json and output == STDIN:
         raise UsageError("report --json: given -o -; expected files, whose paths it prints")
     formats, written = _choose_formats(kinds, output), []
-    with open_store(out, url) as store:
+    with place.open() as store:
         ids = _choose_runs(store, runs, every)
         for kind in formats:
             if output == STDIN:

@@ -187,7 +187,7 @@ SETTINGS: Mapping[str, Any] = {
 def offer_settings(fields: str, **others: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds options for these fields to a command; `others`: annotations of its own for fields, in their place."""
     offered = {field: others.get(field, SETTINGS.get(field)) for field in fields.split()}
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = inspect.Parameter.KEYWORD_ONLY
 
     def extend_command(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)

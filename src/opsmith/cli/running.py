@@ -3,14 +3,13 @@
 # ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import RESULTS, AsJson, DryRun, NoReport, Out, StoreUrl, declare_option, make_store, open_store
+from opsmith.cli.options import RESULTS, AsJson, DryRun, NoReport, StorePlace, declare_option
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 from opsmith.cli.run_options import offer_settings
 
@@ -33,11 +32,11 @@ def add_to(app: CommandApp) -> None:
     "pass_env name plan planner plan_after splits depth contract_rounds tools tool_calls tool_tokens tool_seconds "
     "reasoning think translate example manual manual_tokens manual_sections known show_known"
 )
-def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def improve_on_tasks(
     stated: dict[str, Any],
     experiment: ExperimentFile = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     dry_run: DryRun = False,
     for_library: LibraryOption = None,
     track: TrackOption = None,
@@ -69,6 +68,6 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
         known = read_known(settings, chosen)
         asked = list_asked(known.tasks, known.programs, settings)
         less = asked if len(asked) < len(known.tasks) else None
-        raise typer.Exit(print_forecast(settings, known.tasks, partial(open_store, out, url), as_json, less_tasks=less))
-    place, output = partial(make_store, out, url), RunOutput(track, as_json, not no_report)
-    raise typer.Exit(run_and_report(settings, chosen, place, output))
+        raise typer.Exit(print_forecast(settings, known.tasks, place.open, as_json, less_tasks=less))
+    output = RunOutput(track, as_json, not no_report)
+    raise typer.Exit(run_and_report(settings, chosen, place.make, output))

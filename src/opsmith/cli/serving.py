@@ -6,13 +6,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import Out, RunName, StoreUrl, open_store
+from opsmith.cli.options import RunName, StorePlace
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def add_to(app: CommandApp) -> None:
 
 def serve_pages(
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="The same as --out DIR.")] = None,
-    out: Out = Path("runs"),
+    *,
+    place: StorePlace,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: any free one.")] = 8741,
     token: Annotated[
@@ -38,7 +40,6 @@ def serve_pages(
             help="What a browser must bring; default: a new one where it is needed.",
         ),
     ] = None,
-    url: StoreUrl = None,
 ) -> None:
     """Look at runs in a browser, live, until Ctrl-C.
 
@@ -47,24 +48,24 @@ def serve_pages(
     """
     with needs_extra():
         from opsmith.ui.serve import serve_pages
-    with open_store(folder or out, url) as store:
+    with (place if folder is None else replace(place, out=folder)).open() as store:
         serve_pages(store, host, port, token, lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def pause_run(run: RunName, out: Out = Path("runs"), url: StoreUrl = None) -> None:
+def pause_run(run: RunName, place: StorePlace) -> None:
     """Let a run wait: what is in flight is finished, nothing starts."""
-    _store_wish(run, out, url, "pause")
+    _store_wish(run, place, "pause")
 
 
-def resume_run(run: RunName, out: Out = Path("runs"), url: StoreUrl = None) -> None:
+def resume_run(run: RunName, place: StorePlace) -> None:
     """Let a paused run go on."""
-    _store_wish(run, out, url, "resume")
+    _store_wish(run, place, "resume")
 
 
-def _store_wish(name: str, out: Path, url: str | None, wish: Wish) -> None:
+def _store_wish(name: str, place: StorePlace, wish: Wish) -> None:
     from opsmith.learn.attend import store_wish
 
-    with open_store(out, url) as store:
+    with place.open() as store:
         run = store.find_run(name)
         store_wish(store, run, wish)
         held = store.is_held(run)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, RunName, StoreUrl, open_store
+from opsmith.cli.options import AsJson, RunName, StorePlace
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ def add_to(app: CommandApp) -> None:
 def show_run(
     run: RunName,
     sample: Annotated[str | None, typer.Argument(metavar="[TASK|SAMPLE]", help="What of it to show.")] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     with_prompt: Annotated[
         bool,
         typer.Option(
@@ -47,7 +46,7 @@ def show_run(
     from opsmith.report.tables import open_console
 
     console = open_console()
-    with open_store(out, url) as store:
+    with place.open() as store:
         run = store.find_run(run)
         is_task = sample in {task.id for task in (*store.read_tasks(run), *store.read_children(run))}
         _refuse_idle(is_task, sample, with_prompt, with_samples)

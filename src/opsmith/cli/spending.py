@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, Out, RunName, StoreUrl, open_store
+from opsmith.cli.options import AsJson, RunName, StorePlace
 from opsmith.errors import UsageError
 
 
@@ -23,8 +22,8 @@ def print_bill(
     by: Annotated[
         str | None, typer.Option(metavar="round|agent|task|model", help="Only this table; default: all.")
     ] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
     """Show what a run spent, and on what.
@@ -38,7 +37,7 @@ def print_bill(
 
     if by is not None and by not in BY:
         raise UsageError(f"--by: given {by!r}; expected one of {', '.join(BY)}")
-    with open_store(out, url) as store:
+    with place.open() as store:
         bill = spent_of(store, store.find_run(run), () if by is None else (by,))
         if as_json:
             print(json.dumps(to_json(bill), indent=1))

@@ -11,17 +11,7 @@ from typing import Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    AsJson,
-    CandidateSeconds,
-    Out,
-    RunName,
-    StoreUrl,
-    TrialSeconds,
-    TrustTasks,
-    make_pool,
-    open_store,
-)
+from opsmith.cli.options import AsJson, JudgingOptions, RunName, StorePlace
 from opsmith.cli.text import read_text
 
 
@@ -29,15 +19,13 @@ def add_to(app: CommandApp) -> None:
     app.add("submit", submit_file, has_tables=False)
 
 
-def submit_file(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def submit_file(
     run: RunName,
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task of that run, without a program yet.")],
     file: Annotated[Path, typer.Argument(metavar="FILE|-", help="The program.")],
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
-    candidate_seconds: CandidateSeconds = None,
-    trial_seconds: TrialSeconds = None,
-    trust_tasks: TrustTasks = False,
+    *,
+    place: StorePlace,
+    judging: JudgingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Give a run a program of yours while it goes.
@@ -52,11 +40,11 @@ def submit_file(  # noqa: PLR0913, PLR0917  (one parameter per option: that is h
     from opsmith.report.verdicts import verdict_json, verdict_text
     from opsmith.store.pages import session_settings
 
-    with open_store(out, url) as store:
+    with place.open() as store:
         run = store.find_run(run)
         program = KnownProgram(find_submitted(store, run, task), read_text(file), PERSON, file.name)
         limits = session_settings(store, run)
-        with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, limits) as pool:
+        with judging.make_pool(limits) as pool:
             verdict = asyncio.run(submit_program(store, run, program, pool))
         first, is_held = len(store.read_rounds(run)), store.is_held(run)
     if as_json:

@@ -15,8 +15,7 @@ import typer
 from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     AsJson,
-    Out,
-    StoreUrl,
+    StorePlace,
     TargetName,
     TargetOptions,
     TrustTasks,
@@ -75,8 +74,8 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     pack: PackFolder = None,
     merge: MergedResults = None,
     is_again: Annotated[bool, typer.Option("--again", help="Of a run: measure what is stored already, too.")] = False,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     target: TargetName = None,
     option: TargetOptions = None,
     trust_tasks: TrustTasks = False,
@@ -91,20 +90,20 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     """
     from opsmith.cli.timing_runs import choose_run, measure_run
 
-    place = MeasuringPlace(on, pack, merge)
-    if (run := choose_run(name, (out, url))) is not None:
+    measuring_place = MeasuringPlace(on, pack, merge)
+    if (run := choose_run(name, place)) is not None:
         of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "figure": figure}
         _refuse_options(run, of_tasks | {"target": target, "option": option})
-        raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json, place))
+        raise typer.Exit(measure_run(run, place, is_full, is_again, trust_tasks, as_json, measuring_place))
     from opsmith.measuring.objectives import is_carried_only, is_timed, list_figures
     from opsmith.suites import load_tasks
 
     _refuse_figure(figure)
     (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
-    if place.is_elsewhere or is_carried_only(chosen):
+    if measuring_place.is_elsewhere or is_carried_only(chosen):
         tasks = (chosen, *surplus)
         requests = [_make_request(task, impl, against, shapes, is_full) for task in tasks]
-        raise typer.Exit(_time_elsewhere(place, requests, against, (baseline, figure), trust_tasks, as_json))
+        raise typer.Exit(_time_elsewhere(measuring_place, requests, against, (baseline, figure), trust_tasks, as_json))
     if surplus:
         raise UsageError(f"measure: {name} names {len(surplus) + 1} tasks; expected one")
     if list_figures(chosen) and not is_timed(chosen):

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opsmith.cli.options import make_pool, open_store
+from opsmith.cli.options import StorePlace, make_pool
 from opsmith.cli.progress import show_progress
 from opsmith.cli.timing_elsewhere import MeasuringPlace, measure_elsewhere
 from opsmith.errors import OpsmithError, UsageError
@@ -24,10 +23,8 @@ if TYPE_CHECKING:
     from opsmith.store import Store
     from opsmith.store.measurements import StoredSpeed
 
-Place = tuple[Path, str | None]  # folder and URL of a store
 
-
-def choose_run(name: str, place: Place, command: str = "measure") -> str | None:
+def choose_run(name: str, place: StorePlace, command: str = "measure") -> str | None:
     """The run that is called so, or begins so; None: it is a task. Raises UsageError for what is neither.
 
     A name of both means the task, which is said.
@@ -45,35 +42,28 @@ def choose_run(name: str, place: Place, command: str = "measure") -> str | None:
     return None
 
 
-def _find_run(name: str, place: Place, no_task: UsageError) -> str:
-    if not _is_there(place):
+def _find_run(name: str, place: StorePlace, no_task: UsageError) -> str:
+    if not place.is_there:
         raise no_task
-    with open_store(*place) as store:
+    with place.open() as store:
         try:
             return store.find_run(name)
         except UsageError as error:
             raise UsageError(f"{no_task}; {error}") from None
 
 
-def _find_namesake(name: str, place: Place) -> str | None:
+def _find_namesake(name: str, place: StorePlace) -> str | None:
     """The run that a task's name begins, too; None as well where the store cannot be asked: no run was asked for."""
     try:
-        with open_store(*place) as store:
+        with place.open() as store:
             return store.find_run(name)
     except OpsmithError:
         return None
 
 
-def _is_there(place: Place) -> bool:
-    from opsmith.store import FILE
-
-    out, url = place
-    return bool(url) or (out if out.is_file() else out / FILE).is_file()
-
-
 def measure_run(
     run: str,
-    place: Place,
+    place: StorePlace,
     is_full: bool,
     is_again: bool,
     trust_tasks: bool,
@@ -86,7 +76,7 @@ def measure_run(
     from opsmith.store.pages import session_settings
 
     grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
-    with open_store(*place) as store, store.lock(run):
+    with place.open() as store, store.lock(run):
         settings = session_settings(store, run)
         programs = list_solved_programs(store, run, load_own_tasks(settings))
         _refuse_unmeasurable(run, programs)

@@ -17,13 +17,11 @@ from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
     Impl,
-    Out,
-    StoreUrl,
+    StorePlace,
     TargetName,
     TargetOptions,
     TrustTasks,
     make_pool,
-    open_store,
     read_target_options,
 )
 from opsmith.cli.progress import show_progress
@@ -49,7 +47,7 @@ def add_to(app: CommandApp) -> None:
 
 
 @offer_settings("translate example manual manual_tokens manual_sections")
-def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def print_prompt(
     stated: dict[str, Any],
     task: TaskName,
     target: TargetName = None,
@@ -57,8 +55,8 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     from_run: Annotated[
         str | None, typer.Option("--from", metavar="RUN", help="Show all experiences of this run as demonstrations.")
     ] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     bare: Annotated[
         bool, typer.Option("--bare", help="Write the task in plain Python, without structural IR.")
     ] = False,
@@ -76,7 +74,7 @@ def print_prompt(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     translate = stated.get("translate")
     task_read = load_task(task, target, read_target_options(option))
     experiences, references = [], {}
-    with open_store(out, url) if from_run is not None or is_run(translate) else nullcontext() as store:
+    with place.open() if from_run is not None or is_run(translate) else nullcontext() as store:
         references = require_references(translate, [task_read], store)
         if store is not None and from_run is not None:
             experiences = [best.experience for best in list_best(store, store.find_run(from_run))]

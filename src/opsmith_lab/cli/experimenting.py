@@ -13,18 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import (
-    LEARNING,
-    MODELS,
-    SPENDING,
-    AsJson,
-    DryRun,
-    Out,
-    StoreUrl,
-    declare_option,
-    make_store,
-    open_store,
-)
+from opsmith.cli.options import LEARNING, MODELS, SPENDING, AsJson, DryRun, StorePlace, declare_option
 from opsmith.cli.performing import open_if_there
 from opsmith.cli.run_options import offer_settings
 
@@ -47,7 +36,7 @@ _WHERE = (  # settings of a run that no experiment compares
 
 
 @offer_settings(f"base_url tasks samples trust_tasks {' '.join(_WHERE)}")
-def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def run_experiment(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
     stated: dict[str, Any],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME|FILE|all]", help="Without: list the experiments.")
@@ -56,8 +45,8 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
         list[str] | None, declare_option(MODELS, "M", "In place of the experiment's own; several may be given.")
     ] = None,
     seed: Annotated[list[int] | None, declare_option(LEARNING, "S", "May be given several times.")] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
     arms: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of study1: who searches; with commas.")] = None,
     sets: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of study1: sets of problems; with commas.")] = None,
@@ -100,11 +89,11 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
             [name] if name in STUDIES else [e.name for e in find_experiments(name)], results, as_json
         )
     if name in STUDIES:
-        raise typer.Exit(_run_study(name, options, chosen, (out, results), max_cost, dry_run, as_json))
+        raise typer.Exit(_run_study(name, options, chosen, (place.out, results), max_cost, dry_run, as_json))
     experiments = find_experiments(name)
     if dry_run:
-        return _print_forecast(experiments, options, partial(open_store, out, url), as_json)
-    raise typer.Exit(_run_experiments(experiments, options, partial(make_store, out, url), results, max_cost, as_json))
+        return _print_forecast(experiments, options, place.open, as_json)
+    raise typer.Exit(_run_experiments(experiments, options, place.make, results, max_cost, as_json))
 
 
 def _redraw_figures(names: list[str], results: Path, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, StoreUrl, make_pool, make_store
+from opsmith.cli.options import AsJson, StorePlace, make_pool
 from opsmith.cli.progress import show_progress
 from opsmith_lab.cli.printing import Markdown, name_command, print_figures
 
@@ -100,8 +100,8 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     ] = True,
     markdown: Markdown = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all figures.")] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
+    *,
+    place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
     """Make kernels in C faster without a language model.
@@ -114,8 +114,8 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     from opsmith_lab.bench.tuned_table import list_means, list_missing, tabulate_tuned, write_markdown
 
     plan, begin = PassPlan(rounds, attempts, analyst, seed, rename, drawn), time.monotonic()
-    chosen = plan.load_tasks(tasks or (), out)
-    with make_store(out, url) as store:
+    chosen = plan.load_tasks(tasks or (), place.out)
+    with place.make() as store:
         run = perform_pass(plan, chosen, store) if of_run is None else store.find_run(of_run)
         programs = dict(read_programs(store, run))
     searched = time.monotonic() - begin
