@@ -13,7 +13,7 @@ from opsmith.errors import UsageError
 from opsmith.records import content_hash, dumps
 from opsmith.running import cgroups, mounts
 from opsmith.running.toolchain import find_toolchain
-from opsmith.targets.native.caches import CpuCache, list_caches
+from opsmith.targets.native.caches import CpuCache, list_caches, read_fact
 from opsmith.targets.native.flags import choose_isa, read_features
 
 __all__ = ["CpuCache", "Device", "describe_device"]
@@ -66,10 +66,10 @@ def describe_device(root: Path = Path("/"), facts: MachineFacts | None = None) -
         usable_cores=facts.usable_cores,
         caches=tuple(list_caches(root / "sys/devices/system/cpu/cpu0/cache")),
         memory=_read_memory(root / "proc/meminfo"),
-        governor=_read_text(frequency / "scaling_governor"),
-        max_mhz=_as_mhz(_read_text(frequency / "cpuinfo_max_freq")),
-        mhz=_as_mhz(_read_text(frequency / "scaling_cur_freq")) or _as_float(_find_field(cpuinfo, "cpu MHz")),
-        hypervisor=_read_text(root / "sys/hypervisor/type")
+        governor=read_fact(frequency / "scaling_governor"),
+        max_mhz=_as_mhz(read_fact(frequency / "cpuinfo_max_freq")),
+        mhz=_as_mhz(read_fact(frequency / "scaling_cur_freq")) or _as_float(_find_field(cpuinfo, "cpu MHz")),
+        hypervisor=read_fact(root / "sys/hypervisor/type")
         or ("unnamed" if "hypervisor" in read_features(cpuinfo) else None),
         compiler=facts.compiler,
     )
@@ -102,7 +102,7 @@ def _read_memory(meminfo: Path) -> int | None:
 
 def _find_field(file: Path, name: str) -> str | None:
     """The value of the first line `name: value`."""
-    match = re.search(rf"^{name}\s*:[ \t]*(\S.*)$", _read_text(file) or "", re.MULTILINE)
+    match = re.search(rf"^{name}\s*:[ \t]*(\S.*)$", read_fact(file) or "", re.MULTILINE)
     return match[1].strip() if match else None
 
 
@@ -115,11 +115,4 @@ def _as_float(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
-        return None
-
-
-def _read_text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip() or None
-    except OSError:
         return None

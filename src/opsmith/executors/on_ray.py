@@ -145,8 +145,7 @@ class FleetMeasurer:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
 
-    def explain_lack(self, task: Task) -> str:
-        return explain_lack_of_figures(task)
+    explain_lack = staticmethod(explain_lack_of_figures)
 
     async def measure(self, order: SpeedOrder) -> AsyncIterator[SpeedReport]:
         """All reports of an order come together. Raises VerifierError when no machine could measure it."""

@@ -76,13 +76,15 @@ def _change_tree(tree: ast.Module, names: Set[str]) -> Iterator[str]:
             case ast.Call(args=[ast.BinOp(op=ast.Add(), right=ast.Constant() | ast.Name() as constant) as total]):
                 if _is_small(getattr(constant, "value", None)) or getattr(constant, "id", "") in names:
                     moved = ast.BinOp(ast.Call(node.func, [total.left], node.keywords), ast.Add(), constant)
-                    _Swap(node, moved).visit(tree)
+                    SwapNode(node, moved).visit(tree)
                     yield f"with {ast.unparse(constant)} added behind {ast.unparse(node.func)} in line {node.lineno}"
-                    _Swap(moved, node).visit(tree)
+                    SwapNode(moved, node).visit(tree)
 
 
-class _Swap(ast.NodeTransformer):
-    def __init__(self, old: ast.expr, new: ast.expr) -> None:
+class SwapNode(ast.NodeTransformer):
+    """One node, by identity, replaced."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self.old, self.new = old, new
 
     def visit(self, node: ast.AST) -> ast.AST:

@@ -13,7 +13,7 @@ from opsmith.targets.native import build
 
 @pytest.fixture(autouse=True)
 def asked_anew(monkeypatch):
-    monkeypatch.setattr(language, "_explain_lack", language._explain_lack.__wrapped__)
+    monkeypatch.setattr(language.CTarget, "explain_lack", staticmethod(language.C.explain_lack.__wrapped__))
 
 
 @pytest.mark.parametrize("is_asked", ["admit", "submit"])

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from opsmith.by_name import import_by_name
-from opsmith.records import Diagnostic, Task
+from opsmith.records import Task
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
 from opsmith.targets.c.improvement import write_improvement, write_platform
 from opsmith.targets.c.library.readme import OWNERSHIP, PROOF, describe_usage
@@ -35,8 +35,12 @@ class CTarget(NativeTasks, NativePrograms):
     suffix = ".c"
     requirements: Sequence[str] = ("torch>=2.6",)  # of a package
 
-    def explain_lack(self) -> str:
-        return _explain_lack()
+    @staticmethod
+    @cache
+    def explain_lack() -> str:
+        if find_spec("tree_sitter") is None or find_spec("tree_sitter_c") is None:
+            return NO_PARSER
+        return explain_lack_of_compiler()
 
     def base_prompt(self, role: str) -> str | None:
         return write_prompt(find_isa()) if role == PROPOSER else None
@@ -53,14 +57,11 @@ class CTarget(NativeTasks, NativePrograms):
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
 
-    def check_source(self, source: str) -> tuple[Diagnostic, ...]:
-        return check_source(source)
+    check_source = staticmethod(check_source)
 
-    def blank_comments(self, source: str) -> str:
-        return blank_comments(source)
+    blank_comments = staticmethod(blank_comments)
 
-    def canonical_form(self, source: str) -> str:
-        return write_canonical(source)
+    canonical_form = staticmethod(write_canonical)
 
     def describe_build(self, task: Task, source: str) -> str:
         return describe_loops(self._make_request(task, source), list_loops(source))
@@ -79,8 +80,7 @@ class CTarget(NativeTasks, NativePrograms):
 
         return write_package(name, operators)
 
-    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
-        return describe_usage(name, operators)
+    describe_usage = staticmethod(describe_usage)
 
     def describe_proof(self, name: str) -> str:
         return PROOF
@@ -97,13 +97,6 @@ class CTarget(NativeTasks, NativePrograms):
         from opsmith.targets.c.torch_extension import write_torch_extension  # noqa: PLC0415
 
         return write_torch_extension(solved)
-
-
-@cache
-def _explain_lack() -> str:
-    if find_spec("tree_sitter") is None or find_spec("tree_sitter_c") is None:
-        return NO_PARSER
-    return explain_lack_of_compiler()
 
 
 C = CTarget()

@@ -7,7 +7,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.dtypes import TYPES
@@ -30,7 +29,6 @@ from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
-from opsmith.targets.native.library.texts import DRIVER_RUNS, OWNERSHIP, PROOF, describe_usage
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Build, CarriedBuild, Solved, TorchExtension, TorchModule
@@ -48,22 +46,27 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
     name = "cuda"
     verifier = VERIFIER
+    needs = _NEEDS
     suffix = ".cu"
     options = CudaOptions
     convention = CONVENTION
     prompt_values: Mapping[str, str] = MappingProxyType({"arch": DEFAULT_ARCH})
 
-    def explain_lack(self) -> str:
-        return _explain_lack()
+    @staticmethod
+    @cache
+    def explain_lack() -> str:
+        if find_spec("tree_sitter") is None or find_spec("tree_sitter_cuda") is None:
+            return NO_PARSER
+        if find_toolkit() is None:
+            return NO_NVRTC
+        return NO_CXX_COMPILER if find_toolchain(CXX_COMPILER) is None else ""
 
-    def describe_toolchain(self) -> str:
-        return describe_tools()
+    describe_toolchain = staticmethod(describe_tools)
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
 
-    def check_source(self, source: str) -> tuple[Diagnostic, ...]:
-        return check_source(source)
+    check_source = staticmethod(check_source)
 
     def list_kernels(self, source: str) -> Collection[str]:
         return [head.name for head in list_kernels(source)]
@@ -80,11 +83,9 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
         nibbles = "; of b: (signed char)(b << 4) >> 4, then (signed char)b >> 4" if dtype == "int4x2" else ""
         return f"{word}{header}{nibbles}"
 
-    def blank_comments(self, source: str) -> str:
-        return blank_comments(source)
+    blank_comments = staticmethod(blank_comments)
 
-    def canonical_form(self, source: str) -> str:
-        return write_canonical(source)
+    canonical_form = staticmethod(write_canonical)
 
     def build_program(self, task: Task, source: str) -> Build:
         return build_cuda(self.make_request(task, source), open_cache())
@@ -102,8 +103,7 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
     def build_carried(self, task: Task, source: str) -> CarriedBuild:
         return build_carried(self.make_request(task, source), open_cache())
 
-    def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
-        return plan_call(build, numbers)
+    plan_call = staticmethod(plan_call)
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(CUDA_DIALECT, artefacts, inputs)
@@ -121,15 +121,6 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
         return write_package(name, operators, [self.build_carried(one.task, one.source) for one in operators])
 
-    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
-        return describe_usage(name, operators, _NEEDS)
-
-    def describe_proof(self, name: str) -> str:
-        return PROOF
-
-    def describe_ownership(self, name: str) -> str:
-        return OWNERSHIP.format(name=name, runner=DRIVER_RUNS)
-
     def write_torch_module(self, solved: Solved) -> TorchModule:
         from opsmith.targets.cuda.host_code.torch_module import write_torch_module  # noqa: PLC0415 - few commands need it
 
@@ -139,16 +130,6 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
         from opsmith.targets.cuda.host_code.torch_extension import write_torch_extension  # noqa: PLC0415
 
         return write_torch_extension(solved)
-
-
-@cache
-def _explain_lack() -> str:
-    """That something is missing here; "": nothing is."""
-    if find_spec("tree_sitter") is None or find_spec("tree_sitter_cuda") is None:
-        return NO_PARSER
-    if find_toolkit() is None:
-        return NO_NVRTC
-    return NO_CXX_COMPILER if find_toolchain(CXX_COMPILER) is None else ""
 
 
 CUDA = CudaTarget()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from opsmith.targets.native.layout import PASSES, PATTERN, Pass
-from opsmith.targets.native.surroundings import draw_junk, draw_left_bytes, draw_old_output
+from opsmith.targets.native.surroundings import draw_junk, draw_left_bytes, draw_old_output, repeat_tile
 
 DISORDERED = 2  # the number of the pass in other orders
 CALLS = 3  # of each draw, as a user makes them
@@ -58,16 +58,12 @@ class DrawFills:
 
     def draw_workspace(self, size: int, arrays: Sequence[memoryview]) -> bytes:
         if self.pass_.has_old_heap or self.pass_.has_old_outputs:
-            return _repeat_tile(draw_left_bytes(self.source, arrays), size)
+            return repeat_tile(draw_left_bytes(self.source, arrays), size)
         return _fill_junk(self.source, self.pass_.poison, size)
 
 
 def _fill_junk(source: random.Random, kind: int, size: int) -> bytes:
-    return _repeat_tile(draw_junk(source, kind), size)
-
-
-def _repeat_tile(tile: bytes, size: int) -> bytes:
-    return (tile * (size // len(tile) + 1))[:size]
+    return repeat_tile(draw_junk(source, kind), size)
 
 
 def begin_fills(seed: str, artefacts: Sequence[Path]) -> PassFills:

@@ -18,8 +18,10 @@ from opsmith.targets.gpu.plan import PLAN_WORDS, BoundPlan, PlanWords
 from opsmith.targets.gpu.reading import KIND, MOST, add_texts, read_plan
 from opsmith.targets.gpu.resolving import LIMITS, DeviceLimits, PlanFault, resolve_plan
 from opsmith.targets.native.draw_judging import DrawnTrials
+from opsmith.targets.native.library.texts import DRIVER_RUNS, OWNERSHIP, PROOF, describe_usage
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import read_task_problem
+from opsmith.targets.programs import Solved
 from opsmith.targets.trial import Checked
 
 Findings = tuple[Diagnostic, ...]
@@ -30,6 +32,7 @@ class GpuPrograms(DrawnTrials, ABC):
 
     name: str
     verifier: str
+    needs: str = ""  # what a package's operators need, in Markdown
     plan_words: PlanWords = PLAN_WORDS
     comment = PLAN_WORDS.comment
     stages = ("PARSE", "COMPILE")
@@ -92,5 +95,15 @@ class GpuPrograms(DrawnTrials, ABC):
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are
 
-    def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
-        return locate_fault(source, finding)
+    locate_failure = staticmethod(locate_fault)
+
+    # -- the words of a package
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        return describe_usage(name, operators, self.needs)
+
+    def describe_proof(self, name: str) -> str:
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        return OWNERSHIP.format(name=name, runner=DRIVER_RUNS)

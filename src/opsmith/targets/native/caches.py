@@ -23,10 +23,10 @@ class CpuCache:
 def list_caches(folder: Path = FOLDER) -> Iterator[CpuCache]:
     """The caches of one core, innermost first."""
     for index in sorted(folder.glob("index*")):
-        level, kind, size = (_read_text(index / name) for name in ("level", "type", "size"))
+        level, kind, size = (read_fact(index / name) for name in ("level", "type", "size"))
         bytes_of = _read_size(size)
         if level is not None and level.isdigit() and kind is not None and bytes_of is not None:
-            yield CpuCache(int(level), kind, bytes_of, _count_cores(_read_text(index / "shared_cpu_list")))
+            yield CpuCache(int(level), kind, bytes_of, _count_cores(read_fact(index / "shared_cpu_list")))
 
 
 def _count_cores(text: str | None) -> int | None:
@@ -49,7 +49,8 @@ def _read_size(text: str | None) -> int | None:
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
 
 
-def _read_text(path: Path) -> str | None:
+def read_fact(path: Path) -> str | None:
+    """What a file of the kernel says; None: nothing."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip() or None
     except OSError:

@@ -36,7 +36,7 @@ from opsmith.targets.native.layout import (
     write_overstaffing,
 )
 from opsmith.targets.native.signature import FUNCTION
-from opsmith.targets.native.surroundings import draw_junk, draw_left_bytes, draw_old_output
+from opsmith.targets.native.surroundings import draw_junk, draw_left_bytes, draw_old_output, repeat_tile
 from opsmith.timing.inputs import ALIGNMENT
 
 ORDINARY_CALLS = 3  # of each draw, as a user calls a function
@@ -226,7 +226,7 @@ class _Scene:
             arrays = [(ctypes.c_char * size).from_address(place) for place, size in zip(places, sizes, strict=True)]
             numbers = self.memory.arguments[len(sizes) :]
             for _ in range(ORDINARY_CALLS):
-                olds = (_repeat_tile(old, size) for old, size in zip(outputs, sizes[len(self.views) :], strict=True))
+                olds = (repeat_tile(old, size) for old, size in zip(outputs, sizes[len(self.views) :], strict=True))
                 held: list[bytes | memoryview] = [*self.views, *olds]
                 for array, data in zip(arrays, held, strict=True):
                     memoryview(array).cast("B")[:] = memoryview(data)
@@ -268,7 +268,7 @@ class _Region:
         _check_result(_find_libc().mprotect(self._low, self._length, rights))
 
     def fill_slack(self, tile: bytes) -> None:
-        self._before, self._behind = (_repeat_tile(tile, size) for size in self._slack)
+        self._before, self._behind = (repeat_tile(tile, size) for size in self._slack)
         ctypes.memmove(self._low, self._before, len(self._before))
         ctypes.memmove(self._end, self._behind, len(self._behind))
 
@@ -299,10 +299,6 @@ class _Region:
             if slack != own:
                 return is_behind, next(place for place, value in enumerate(slack) if value != own[place])
         return None
-
-
-def _repeat_tile(tile: bytes, size: int) -> bytes:
-    return (tile * (size // len(tile) + 1))[:size]
 
 
 @cache

@@ -57,3 +57,8 @@ def draw_old_output(source: random.Random, right: bytes, others: Sequence[bytes]
 def _rotate(source: random.Random, data: bytes) -> bytes:
     shift = source.randrange(max(1, len(data))) & ~7
     return data[shift:] + data[:shift]
+
+
+def repeat_tile(tile: bytes, size: int) -> bytes:
+    """So many bytes of the tile, again and again."""
+    return (tile * (size // len(tile) + 1))[:size]

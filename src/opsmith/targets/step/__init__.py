@@ -87,14 +87,11 @@ class StepTarget:
     def base_prompt(self, role: str) -> str | None:
         return _read_prompt(f"{role}.yaml") if role in ROLES else None
 
-    def describe_constructs(self) -> dict[str, str]:
-        return describe_constructs()
+    describe_constructs = staticmethod(describe_constructs)
 
-    def describe_platform(self) -> str:
-        return describe_platform()
+    describe_platform = staticmethod(describe_platform)
 
-    def improvement_prompt(self, has_example: bool) -> str:
-        return write_improvement(has_example)
+    improvement_prompt = staticmethod(write_improvement)
 
     def read_program(self, task: Task, text: str) -> str | None:
         return read_program(tuple(entry.name for entry in spec_of(task.text).inputs), text)

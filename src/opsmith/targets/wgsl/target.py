@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
-from opsmith.targets.native.library.texts import DRIVER_RUNS, OWNERSHIP, PROOF, describe_usage
 from opsmith.targets.native.signature import fill_places
 from opsmith.targets.programs import Build, Solved
 from opsmith.targets.wgsl import webgpu
@@ -58,12 +57,12 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
     name = "wgsl"
     verifier = VERIFIER
+    needs = _NEEDS
     suffix = ".wgsl"
     dtypes = DTYPES
     limits = LIMITS
 
-    def explain_lack(self) -> str:
-        return _explain_lack()
+    explain_lack = staticmethod(cache(webgpu.explain_lack_of_webgpu))
 
     def describe_toolchain(self) -> str:
         from opsmith.targets.wgsl.compiling import describe_driver  # noqa: PLC0415 - not in candidates' processes
@@ -73,8 +72,7 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
 
-    def check_source(self, source: str) -> Findings:
-        return check_source(source)
+    check_source = staticmethod(check_source)
 
     def list_kernels(self, source: str) -> Collection[str] | None:
         try:
@@ -95,11 +93,9 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
             return f"{word}, its code in each; write these functions:\n{fill_places(_FP8, dtype)}"
         return f"{word}{_NIBBLES if dtype == 'int4x2' else ', one number in each'}"
 
-    def blank_comments(self, source: str) -> str:
-        return blank_comments(source)
+    blank_comments = staticmethod(blank_comments)
 
-    def canonical_form(self, source: str) -> str:
-        return write_canonical(source)
+    canonical_form = staticmethod(write_canonical)
 
     def build_program(self, task: Task, source: str) -> Build:
         from opsmith.targets.wgsl.compiling import build_forms  # noqa: PLC0415 - not in candidates' processes
@@ -118,28 +114,13 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
         return write_package(name, operators, [self.require_plan(one.task, one.source) for one in operators])
 
-    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
-        return describe_usage(name, operators, _NEEDS)
-
-    def describe_proof(self, name: str) -> str:
-        return PROOF
-
-    def describe_ownership(self, name: str) -> str:
-        return OWNERSHIP.format(name=name, runner=DRIVER_RUNS)
-
     def runtime_paths(self) -> Sequence[Path]:
         return tuple(webgpu.list_runtime())
 
-    def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
-        return run_artefacts(artefacts, inputs)
+    execute_artefacts = staticmethod(run_artefacts)
 
     def preload_runtime(self) -> None:
         webgpu.preload_driver()
-
-
-@cache
-def _explain_lack() -> str:
-    return webgpu.explain_lack_of_webgpu()
 
 
 WGSL = WgslTarget()

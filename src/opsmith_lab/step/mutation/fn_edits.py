@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from opsmith.problems.constants import SwapNode
 from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import fields_of
 from opsmith_lab.step.mutation.fn_laws import identity_of, parse_body
@@ -43,7 +44,7 @@ def _edit_bodies(fn: FnSpec) -> Iterator[FnSpec]:
         for choice in range(len(list(_replace_node(node, fn)))):
             changed = parse_body(fn)
             old = list(_walk_nodes(changed))[place]
-            _Replaced(old, list(_replace_node(old, fn))[choice]).visit(changed)
+            SwapNode(old, list(_replace_node(old, fn))[choice]).visit(changed)
             yield replace(fn, apply=_unparse_body(changed))
 
 
@@ -63,16 +64,6 @@ def _walk_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_field(node: ast.Subscript) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in ("input", "state")
-
-
-class _Replaced(ast.NodeTransformer):
-    """One node, by identity, replaced."""
-
-    def __init__(self, old: ast.AST, new: ast.AST) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self.new if node is self.old else self.generic_visit(node)
 
 
 def _replace_node(node: ast.AST, fn: FnSpec) -> Iterator[ast.AST]:

@@ -6,7 +6,7 @@ A value that several parts take is copied, so that each has a stream of its own:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.errors import TaskError
@@ -18,6 +18,7 @@ from opsmith.targets.step.language.expressions import stored_names
 from opsmith.targets.step.language.program import dedent_program, parse_program
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.values import BUILTINS
+from opsmith.targets.step.planning.statements import list_names
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class _Joiner:
     def add_part(self, program: PartProgram) -> None:
         """The rows of a part: what it takes bound to its names, its statements, what it gives."""
         tree = _parse_body(program)
-        self._used |= {name for statement in tree for name in _list_names(statement)}
+        self._used |= {name for statement in tree for name in list_names(statement)}
         takes = program.node.takes
         own = dict.fromkeys([*takes, *(name for statement in tree for name in stored_names(statement)[0])])
         renamed = {name: self._name_freshly(f"{program.node.name}_{name}") for name in own}
@@ -137,17 +138,13 @@ def _returns_list(program: PartProgram) -> bool:
     ending = tree.body[-1]
     assert isinstance(ending, ast.Return)
     assert ending.value is not None
-    names = {name for statement in tree.body for name in _list_names(statement)}
+    names = {name for statement in tree.body for name in list_names(statement)}
     single = "single"
     while single in names:
         single += "_"
     rows = [ast.unparse(statement) for statement in tree.body[:-1]]
     unpacked = "\n".join([*rows, f"[{single}] = {ast.unparse(ending.value)}", f"return {single}"])
     return not any(error.kind == "LANG" for error in check_program(program.spec, unpacked).errors)
-
-
-def _list_names(statement: ast.stmt) -> Iterable[str]:
-    return (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
 
 
 def _list_values(spec: TaskSpec, split: Split) -> list[str]:

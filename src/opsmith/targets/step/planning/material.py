@@ -7,7 +7,7 @@ it computes it itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.types import Multihot
 from opsmith.targets.step.planning.forms import list_multihots
 from opsmith.targets.step.planning.observation import Observation, ValueType
-from opsmith.targets.step.planning.statements import ReferenceStatement
+from opsmith.targets.step.planning.statements import ReferenceStatement, list_names
 
 CHEAP = 2  # operations that are computed anew rather than handed over beside other values
 
@@ -198,12 +198,10 @@ class WorkGraph:
     @cached_property
     def mentions(self) -> list[frozenset[str]]:
         """Per work: the parameters, and names of `global`, that it reads."""
-        names = {name for name in _list_names(ast.parse(self.spec.global_code)) if not name.endswith("_value")}
+        names = {name for name in list_names(ast.parse(self.spec.global_code)) if not name.endswith("_value")}
         ours = self.parameters | (names - {"torch", "ctx"} - set(self.spec.problem.symbols))
         return [
-            frozenset(
-                name for row in self.order_statements([number]) for tree in row.tree for name in _list_names(tree)
-            )
+            frozenset(name for row in self.order_statements([number]) for tree in row.tree for name in list_names(tree))
             & ours
             for number in range(len(self.work))
         ]
@@ -232,10 +230,6 @@ class WorkGraph:
 
     def list_consumers(self, name: str) -> list[int]:
         return [number for number, needs in enumerate(self.needs) if name in needs]
-
-
-def _list_names(tree: ast.AST) -> Iterator[str]:
-    return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
 def list_bits(bits: int) -> list[int]:

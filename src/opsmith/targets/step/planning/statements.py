@@ -121,7 +121,7 @@ class _Reader:
             "state",
             "step",
         }
-        self._used.update(_list_names(_parse_text(spec.global_code)))
+        self._used.update(list_names(_parse_text(spec.global_code)))
         self._expand, self._live, self._lower = expand, live, lower
         self._values: dict[str, str] = {name: name for name in self._tensors}  # a name of the text -> the value
         self._locals: dict[str, str] = {}
@@ -290,7 +290,7 @@ class _Reader:
         return self._lower_expression(last.value, hint)
 
     def _reads_values(self, node: ast.AST) -> bool:
-        return any(name in self._locals or name == "input_data" for name in _list_names(node))
+        return any(name in self._locals or name == "input_data" for name in list_names(node))
 
     def _resolve(self, node: ast.AST) -> ast.expr:
         """A copy that reads values by their own names."""
@@ -312,7 +312,7 @@ class _Reader:
         fixed = tuple(ast.fix_missing_locations(statement) for statement in tree)
         if self._live is not None and not is_last:
             self._live.run_statement(fixed)
-        reads = {name for statement in fixed for name in _list_names(statement)}
+        reads = {name for statement in fixed for name in list_names(statement)}
         own = {*self._tensors, *self._values.values()} - set(targets)
         self.statements.append(ReferenceStatement(fixed, targets, frozenset(reads & own)))
         self._values |= {name: name for name in targets}
@@ -403,7 +403,8 @@ def _parse_text(text: str) -> ast.Module:
         raise UnreadableError(f"a reference that does not parse: {error}") from None
 
 
-def _list_names(node: ast.AST) -> Iterator[str]:
+def list_names(node: ast.AST) -> Iterator[str]:
+    """Every name that is written in a tree, as often as it is."""
     return (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
 
 
