@@ -78,12 +78,12 @@ class ExportedTraces(ExportedFiles):
         return {
             "solutions": {entry.solution.name: entry.operator.task.id for entry in self.entries},
             "traces": sum(len(entry.traces) for entry in self.entries),
-            "measured": sum(_count_measured(entry) for entry in self.entries),
+            "measured": sum(
+                trace.evaluation is not None and trace.evaluation.performance is not None
+                for entry in self.entries
+                for trace in entry.traces
+            ),
         }
-
-
-def _count_measured(entry: TraceEntry) -> int:
-    return sum(trace.evaluation is not None and trace.evaluation.performance is not None for trace in entry.traces)
 
 
 def export_traces(

@@ -109,7 +109,7 @@ class Quotient(float):
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, core.Dim):
             return SizedDim._of(self.dim) * other
-        exact = _is_exact(other) and other >= 1
+        exact = (isinstance(other, Size | Quotient) or type(other) is int) and other >= 1
         product = float(self) * other if isinstance(other, int | float) else NotImplemented
         return Quotient.of(product, self.dim * plain_dim(other)) if exact else product
 
@@ -131,10 +131,6 @@ def plain_dim(value: Any) -> core.Dim:
 
 def is_dim(value: Any) -> bool:
     return isinstance(value, core.Dim | Size | Quotient | int)
-
-
-def _is_exact(value: Any) -> bool:
-    return isinstance(value, Size | Quotient) or type(value) is int
 
 
 def _multiply_size(size: Size, other: Any) -> Any:

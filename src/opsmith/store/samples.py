@@ -157,7 +157,9 @@ class SampleQueries(Reading):
         query = select(request, reply, text.c.body.label("parts")).join(reply, reply.c.request == request.c.id)
         query = query.join(text, text.c.hash == request.c.prompt)
         rows_asked = [
-            row for some in _cut_hundreds(rows) for row in self.fetch_rows(query.where(or_(*map(_stands_at, some))))
+            row
+            for start in range(0, len(rows), 100)  # in parts: a database takes no condition of any length
+            for row in self.fetch_rows(query.where(or_(*map(_stands_at, rows[start : start + 100]))))
         ]
         messages_of = {row.prompt: read_prompt_names(row.parts) for row in rows_asked}
         bodies = self.read_texts(name for named in messages_of.values() for message in named for name in message.names)
@@ -206,8 +208,3 @@ def read_sample(row: Row[Any]) -> SampleRow:
 def _stands_at(row: Row[Any]) -> Any:
     """A request serves the sample of that row: an index knows places, and none knows the sample that is served."""
     return and_(request.c.run == row.run, *(column == row._mapping[column] for column in PLACE))
-
-
-def _cut_hundreds(rows: Sequence[Row[Any]]) -> Iterator[Sequence[Row[Any]]]:
-    """In parts: a database takes no condition of any length."""
-    return (rows[start : start + 100] for start in range(0, len(rows), 100))

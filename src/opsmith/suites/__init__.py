@@ -79,7 +79,9 @@ def read_task_files(
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[tuple[Path, Task]]:
     """The files that the names mean, each with its task; without those that `load_tasks` leaves out."""
-    whole = {path for name in names or [DEFAULT_SUITE] if _is_whole(name) for path in _find_named(name)}
+    whole = {
+        path for name in names or [DEFAULT_SUITE] if name in SUITES or Path(name).is_dir() for path in _find_named(name)
+    }
     tasks: list[tuple[Path, Task]] = []
     refused: list[tuple[Path, UnaskableError]] = []
     for path in paths:
@@ -93,11 +95,6 @@ def read_task_files(
         raise refused[0][1]
     _warn_of_refused(target, refused)
     return tasks
-
-
-def _is_whole(name: str) -> bool:
-    """Whether a name means all tasks of a place."""
-    return name in SUITES or Path(name).is_dir()
 
 
 def _warn_of_refused(target: str | None, refused: Sequence[tuple[Path, UnaskableError]]) -> None:

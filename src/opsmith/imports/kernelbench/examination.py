@@ -74,7 +74,8 @@ def examine_module(source: ModuleSource, sizes: Sizes) -> Examination:
     with recorder:
         first = open_module(source, sizes, CPU, seed=1)
     second = open_module(source, sizes, CPU, seed=2)
-    fresh = tuple(_copy_state(instance) for instance in (first, second))
+    states = (instance.state.items() for instance in (first, second))
+    fresh = tuple({name: tensor.detach().clone() for name, tensor in state} for state in states)
     leaves = [leaf for leaf in first.leaves if isinstance(leaf.value, Tensor)]
     computed = [leaf.value for leaf in leaves if recorder.find_generator(leaf.value) is None]
     shared = frozenset[int]().union(*map(recorder.find_origins, computed))  # what is drawn for several inputs
@@ -144,10 +145,6 @@ def _are_equal(first: Tensor, second: Tensor) -> bool:
 
 
 # -- state
-
-
-def _copy_state(instance: Instance) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in instance.state.items()}
 
 
 def _describe_state(

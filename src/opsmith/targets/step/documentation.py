@@ -10,11 +10,8 @@ from opsmith.targets.step.language import ops
 
 def describe_constructs() -> dict[str, str]:
     """By primitive: how it is called, and its rule as it stands beside the code that checks it."""
-    return {name: f"step.{name}({_list_keywords(name)})\n{_read_rule(name)}" for name in ops.KEYWORDS}
-
-
-def _list_keywords(name: str) -> str:
-    return ", ".join(f"{keyword}=..." for keyword in ops.KEYWORDS[name])
+    heads = {name: ", ".join(f"{keyword}=..." for keyword in own) for name, own in ops.KEYWORDS.items()}
+    return {name: f"step.{name}({head})\n{_read_rule(name)}" for name, head in heads.items()}
 
 
 def _read_rule(name: str) -> str:

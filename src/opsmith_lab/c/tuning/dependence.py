@@ -123,7 +123,7 @@ class LoopFacts:
             return None
         low = subscript - own * Polynomial({(self.loop.variable,): 1})
         span = make_constant(0)
-        for name in self._list_inner_counters(low):
+        for name in filter(low.mentions, sorted(self.counters)):
             factor, inner = low.find_factor(name), self.counters[name]
             lower, upper = self._read_bound(inner.lower), self._read_bound(inner.upper)
             if factor is None or not factor.is_positive():
@@ -134,9 +134,6 @@ class LoopFacts:
         if any(low.mentions(name) or span.mentions(name) for name in varying):
             return None
         return low, low + span
-
-    def _list_inner_counters(self, subscript: Polynomial) -> list[str]:
-        return [name for name in sorted(self.counters) if subscript.mentions(name)]
 
     def _read_bound(self, node: Node) -> Polynomial:
         return read_polynomial(node, find_function_assigned(node))

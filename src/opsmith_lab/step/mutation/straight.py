@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from opsmith.targets.step.language.check import check_program
-from opsmith.targets.step.language.copies import straight_line
+from opsmith.targets.step.language.copies import straight_line, write_argument
 from opsmith.targets.step.language.program import dedent_program
 from opsmith.targets.step.language.spec import TaskSpec
 
@@ -27,12 +27,9 @@ class Statement:
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{key}={value}" for key, value in self.arguments)
-        return f"{', '.join(self.targets)} = step.{self.op}({arguments}).apply({self._operand_text()})"
-
-    def _operand_text(self) -> str:
-        if self.op == "Merge":
-            return f"([{', '.join(self.operands[:-1])}], {self.operands[-1]})"
-        return self.operands[0] if len(self.operands) == 1 else f"({', '.join(self.operands)})"
+        return (
+            f"{', '.join(self.targets)} = step.{self.op}({arguments}).apply({write_argument(self.op, self.operands)})"
+        )
 
     def argument_text(self, key: str) -> str | None:
         return dict(self.arguments).get(key)

@@ -11,7 +11,7 @@ from opsmith.targets.cuda.host_code.launching import (
     list_arguments,
     name_variable,
 )
-from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundArgument, BoundPlan
+from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundPlan
 from opsmith.targets.native.torch_host import fill_words
 
 FILE = "main.cpp"
@@ -67,13 +67,10 @@ def write_binding(function: str, title: str) -> str:
     return f'\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {{ module.def("{function}", &{function}, "{title}"); }}\n'
 
 
-def _list_own(plan: BoundPlan) -> list[BoundArgument]:
-    """What is given from outside, in the order of the task's arguments."""
-    return [argument for argument in list_arguments(plan) if argument.kind != WORKSPACE]
-
-
 def _declare_arguments(plan: BoundPlan) -> Iterator[str]:
-    for argument in _list_own(plan):
+    for argument in list_arguments(plan):
+        if argument.kind == WORKSPACE:
+            continue
         number = "int64_t " if argument.type == WHOLE else "double "
         yield f"{number if argument.kind == NUMBER else 'const at::Tensor &'}{name_variable(argument)}"
 

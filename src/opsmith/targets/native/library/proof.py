@@ -16,7 +16,7 @@ from opsmith.problems.data import PlannedTrial
 from opsmith.problems.native import NativeData, NativeDraw
 from opsmith.problems.tolerance import describe_difference
 from opsmith.records import Level, Scrutiny
-from opsmith.targets.native.library.operator import NativeOperator, Number
+from opsmith.targets.native.library.operator import NativeOperator
 
 Function = Callable[..., Any]
 
@@ -93,11 +93,8 @@ def _split_arguments(
     data = draw.declared.input_data
     inputs = [change(data[entry.name]) for entry in operator.problem.inputs]
     named: dict[str, Any] = {entry.name: change(data[entry.name]) for entry in operator.problem.parameters}
-    return inputs, {**named, **_list_numbers(operator, draw)}
-
-
-def _list_numbers(operator: NativeOperator, draw: NativeDraw) -> dict[str, Number]:
-    return {**draw.problem.scalars, **{name: draw.declared.sizes[name] for name in operator.plan.free}}
+    freed = {name: draw.declared.sizes[name] for name in operator.plan.free}
+    return inputs, {**named, **draw.problem.scalars, **freed}
 
 
 def _spread_tensor(tensor: Tensor) -> Tensor:

@@ -93,7 +93,7 @@ class Sizes:
             is_size
             and number is not None
             and isinstance(target, ast.Subscript)
-            and self._is_another_size(symbol, number)
+            and self.by_symbol.get(symbol, number) != number
         ):
             self._report_unknown(symbol, target, f"ctx[{symbol}] = {number} beside {name} = {self.by_symbol[symbol]}")
         elif number is not None:
@@ -103,9 +103,6 @@ class Sizes:
                 self.problems.pop(symbol, None)
         else:
             self._names.pop(name, None)
-
-    def _is_another_size(self, symbol: str, number: int) -> bool:
-        return self.by_symbol.get(symbol, number) != number
 
     def _report_unknown(self, symbol: str, target: ast.expr, given: str) -> None:
         self._names.pop(symbol + SIZE_SUFFIX, None)

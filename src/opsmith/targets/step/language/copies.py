@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from opsmith.targets.step.language.affine import copy_lines, copy_names
 from opsmith.targets.step.language.build import AbstractStream
 from opsmith.targets.step.language.check import Report, check_program
-from opsmith.targets.step.language.graph import Graph, OpNode
+from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.program import dedent_program, parse_program
 from opsmith.targets.step.language.spec import TaskSpec
 
@@ -113,7 +113,7 @@ def straight_line(graph: Graph, uses: dict[int, int]) -> str:
         own |= dict(zip(node.results, results, strict=True))
         is_list = node.op == "Partition" and len(results) == 1
         keywords = ", ".join(f"{key}={value}" for key, value in node.list_arguments())
-        call = f"step.{node.op}({keywords}).apply({_write_argument(node, arguments)})"
+        call = f"step.{node.op}({keywords}).apply({write_argument(node.op, arguments)})"
         text.append(f"{f'[{results[0]}]' if is_list else ', '.join(results)} = {call}")
         for stream in node.results:
             names[stream] = [own[stream]]
@@ -130,7 +130,8 @@ def _write_copies(name: str, uses: int, names: dict[int, list[str]], number: int
     return copy_lines(name, copies)
 
 
-def _write_argument(node: OpNode, names: Sequence[str]) -> str:
-    if node.op == "Merge":
+def write_argument(op: str, names: Sequence[str]) -> str:
+    """What an application takes; Merge's streams are a list before its index."""
+    if op == "Merge":
         return f"([{', '.join(names[:-1])}], {names[-1]})"
     return names[0] if len(names) == 1 else f"({', '.join(names)})"

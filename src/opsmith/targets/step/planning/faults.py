@@ -203,7 +203,7 @@ def _is_equal(first: Tensor, second: Tensor) -> bool:
 def _find_lazy_parts(spec: TaskSpec, split: Split, children: Sequence[TaskSpec]) -> Iterator[Diagnostic]:
     for node, child in zip(split.nodes, children, strict=True):
         where = f"part {node.name}"
-        if not _is_fed(child):
+        if not make_trials(child)[0].data.bindings:
             yield _say(where, "no data", "values at the base sizes")
         elif _is_parent(spec, split, node, child):
             yield _say(where, "the whole task", "a part of it", "let it take or give something else")
@@ -235,10 +235,6 @@ def _is_parent(spec: TaskSpec, split: Split, node: PlanNode, child: TaskSpec) ->
 def _change_values(tensor: Tensor) -> Tensor:
     """Other numbers of the same type."""
     return ~tensor if tensor.dtype == torch.bool else tensor.flip(tuple(range(tensor.ndim))) + 1
-
-
-def _is_fed(child: TaskSpec) -> bool:
-    return bool(make_trials(child)[0].data.bindings)
 
 
 def _is_identity(child: TaskSpec) -> bool:

@@ -66,7 +66,7 @@ class _Joiner:
         takes = program.node.takes
         own = dict.fromkeys([*takes, *(name for statement in tree for name in stored_names(statement)[0])])
         renamed = {name: self._name_freshly(f"{program.node.name}_{name}") for name in own}
-        self.rows += [f"{renamed[name]} = {self._take_stream(name)}" for name in takes]
+        self.rows += [f"{renamed[name]} = {self._copies[name].pop(0)}" for name in takes]
         visible = {*program.spec.fn_table, *_list_sizes(program.spec)}
         self.rows += [f"{renamed[name]} = {name}" for name in own if name in visible and name not in takes]
         renamer = _Renamer(renamed)
@@ -93,9 +93,6 @@ class _Joiner:
         copies = fresh_copies(stream, uses, self._used)
         self._copies[name] = use_names(copies)
         self.rows += copy_lines(stream, copies)
-
-    def _take_stream(self, name: str) -> str:
-        return self._copies[name].pop(0)
 
     def _name_freshly(self, name: str) -> str:
         while name in self._used:
