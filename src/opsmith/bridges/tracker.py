@@ -19,4 +19,3 @@ class Tracker(Protocol):
 
     def update_run(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
         """Show the run as the store has it, with these files beside it. Doing so twice changes nothing."""
-        ...

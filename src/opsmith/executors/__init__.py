@@ -27,21 +27,17 @@ class Executor(Protocol):
     @property
     def judge(self) -> Judge:
         """Its verdicts; inside the context only."""
-        ...
 
     @property
     def measurer(self) -> Measurer:
         """What times right programs; inside the context only. Raises UsageError where nothing does."""
-        ...
 
     @property
     def profiler(self) -> ProfileSource:
         """What says why right programs are as fast as they are; inside the context only."""
-        ...
 
     def make_models(self, own: ChatModel | None = None) -> RoleModels:
         """The models that the settings name; `own`: the run's own, where there is one already. Raises UsageError."""
-        ...
 
     def __enter__(self) -> Self: ...
 

@@ -31,11 +31,9 @@ class Execution(Protocol):
 
     def ask_outputs(self, trial: str, inputs: Buffer) -> Buffer | Diagnostic:
         """What it answers for a trial, until it is asked again; or the finding against it."""
-        ...
 
     def close(self) -> None:
         """End all that is left of it."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ class Secretive(Protocol):
 
     def with_secret(self, secret: str) -> Judge:
         """The same judge, for which hidden sizes come from this secret."""
-        ...
 
 
 @runtime_checkable
@@ -37,7 +36,6 @@ class Splitting(Protocol):
         self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
     ) -> PlanAnswer:
         """As `Pool.plan`. It blocks. Raises UsageError, VerifierError, TargetError."""
-        ...
 
 
 @runtime_checkable
@@ -46,7 +44,6 @@ class Costing(Protocol):
 
     def cost(self, task: Task, source: str) -> Mapping[str, Any]:
         """The figures. It blocks. Raises UsageError, VerifierError."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,12 @@ class Composer(Protocol):
 
     async def compose_messages(self, key: SampleKey, asking: Asking) -> tuple[Message, ...]:
         """What the sample's proposer is asked; other agents may be asked before. Raises UnjudgedError, HaltedError."""
-        ...
 
     def find_parent(self, key: SampleKey) -> Parent | None:
         """None: the sample begins with nothing."""
-        ...
 
     def refuse_program(self, source: str) -> Verdict | None:
         """Why a program is refused before its target looks at it; None: it is not."""
-        ...
 
 
 def choose_style(settings: Settings) -> PromptStyle:

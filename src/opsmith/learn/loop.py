@@ -60,7 +60,6 @@ class Phase(Protocol):
 
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
-        ...
 
 
 def improve(  # noqa: PLR0913  (as `improve_async`)

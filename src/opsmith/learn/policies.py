@@ -58,11 +58,9 @@ class DealingPolicy(Protocol):
 
     def count_samples(self, plan: RoundPlan) -> int:
         """Of the whole round; of one in slices at most."""
-        ...
 
     def plan_slice(self, plan: RoundPlan, earlier: Sequence[Slice], ends: Ends, choose_model: ChooseModel) -> Slice:
         """The next slice, or (): the round is over. `choose_model` is asked where no stored row says whose it is."""
-        ...
 
 
 class EachPolicy:

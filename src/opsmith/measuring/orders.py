@@ -53,14 +53,12 @@ class Measurer(Protocol):
 
     def explain_lack(self, task: Task) -> str:
         """Why it measures no program of the task's target; "": it does."""
-        ...
 
     def measure(self, order: SpeedOrder) -> AsyncIterator[SpeedReport]:
         """A report for each shape set of the order that was not measured. What fails is a reason in a report.
 
         Raises VerifierError where not even that can be said.
         """
-        ...
 
 
 def name_measurement(task: str, measurement: SpeedMeasurement) -> SpeedKey:

@@ -97,7 +97,6 @@ class ChatModel(Protocol):
 
     async def complete(self, request: Request) -> Reply:
         """Raises ProviderError when there is no answer to count."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -116,7 +115,6 @@ class Priced(Protocol):
     @property
     def token_price(self) -> float | None:
         """USD of a token, read or written; None: not known."""
-        ...
 
 
 class Ledger(Protocol):
@@ -124,7 +122,6 @@ class Ledger(Protocol):
 
     def list_batches(self, model: str) -> dict[str, str]:
         """The last batch of every request's name, less those that failed in it."""
-        ...
 
     async def note_submitted(self, model: str, batch: str, names: Sequence[str]) -> None: ...
 
@@ -144,4 +141,3 @@ class Batched(Protocol):
 
     def use_ledger(self, ledger: Ledger) -> None:
         """Keep account there from now on, and know what earlier sessions handed in."""
-        ...

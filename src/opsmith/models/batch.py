@@ -42,19 +42,15 @@ class BatchApi(Protocol):
 
     async def submit_requests(self, requests: Mapping[str, Request]) -> str:
         """Hand in requests by name; the batch's id."""
-        ...
 
     async def has_ended(self, batch: str) -> bool:
         """Whether nothing more will come of it."""
-        ...
 
     def read_results(self, batch: str) -> AsyncIterator[Result]:
         """What came of a batch that has ended."""
-        ...
 
     def learn_refusal(self, failure: Failure, request: Request) -> bool:
         """Whether a request failed for a parameter, or pictures, that are left out from now on."""
-        ...
 
     async def close(self) -> None: ...
 

@@ -34,12 +34,10 @@ class Standard(Protocol):
     @property
     def exact(self) -> list[list[bool]]:
         """Per output and tensor: whether values are compared exactly."""
-        ...
 
     @property
     def asks_narrow(self) -> bool:
         """Whether the reference asks for less than float64."""
-        ...
 
 
 @dataclass

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from opsmith.problems.dtypes import BYTE_FLOATS, FLOATS
 from opsmith.problems.precision import dtype_of
+from opsmith.problems.tolerance import find_largest
 
 T = TypeVar("T")
 
@@ -90,8 +91,7 @@ def differs_from(result: Tensor, raised: Tensor) -> bool:
     if not result.is_floating_point():
         return not torch.equal(result, raised)
     result, raised = result.double(), raised.double()
-    finite = raised[torch.isfinite(raised)].abs()
-    largest = float(finite.max()) if finite.numel() else 0.0
+    largest = find_largest(raised)
     return not torch.allclose(result, raised, rtol=_SAME, atol=_SAME * largest, equal_nan=True)
 
 

@@ -35,15 +35,12 @@ class Profiler(Protocol):
 
     def fits_task(self, task: Task) -> bool:
         """Whether it is made for programs of the task's target."""
-        ...
 
     def explain_lack(self, task: Task) -> str:
         """What it needs and this machine lacks, in one sentence that says what to try; "": nothing."""
-        ...
 
     def profile_program(self, subject: ProfileSubject) -> Iterator[ProfileReport]:
         """Raises OpsmithError, or OSError, where it fails."""
-        ...
 
 
 class ProfileSource(Protocol):
@@ -52,11 +49,9 @@ class ProfileSource(Protocol):
     def explain_lacks(self, task: Task) -> tuple[str, ...]:
         """What profilers for programs of the task need and this machine lacks. Raises UsageError for a profiler that
         there is not."""
-        ...
 
     async def make_profiles(self, subject: ProfileSubject, warn: Warn) -> list[ProfileReport]:
         """All that there is to say of a right program. A profiler that fails says nothing, and why is warned of."""
-        ...
 
 
 def make_report(name: str, text: str) -> ProfileReport:

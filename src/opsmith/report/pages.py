@@ -37,7 +37,6 @@ class Links(Protocol):
 
     def node(self, run: str, task: str) -> str | None:
         """A node that a plan split off: a task that is none of the run's own."""
-        ...
 
     def sample(self, run: str, sample: str) -> str | None: ...
 

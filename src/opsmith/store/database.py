@@ -55,40 +55,32 @@ class Database(Protocol):
 
     def hold_tables(self, connection: Connection) -> None:
         """In a transaction: from here on no other process makes or changes tables."""
-        ...
 
     def open_transaction(self) -> AbstractContextManager[Connection]:
         """A transaction of the one writer; it holds every lock of this process, or raises StoreError."""
-        ...
 
     def hold_writers(self, connection: Connection) -> None:
         """In a transaction: from here to its end no other process adds anything that has a text."""
-        ...
 
     def insert_new(self, table: Table) -> Any:
         """A statement that adds rows and leaves those alone that are there."""
-        ...
 
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run, so that no other process works on it; given back when the process ends, however it does."""
-        ...
 
     def is_held(self, run: str) -> bool: ...
 
     def version(self) -> int:
         """A number that is another one after every commit, whoever made it."""
-        ...
 
     def find_damage(self) -> str:
         """What is wrong with a file, in words, after reading all of it; "": nothing, or a server looks after that.
 
         Raises StoreError when it cannot be read now, which is no damage.
         """
-        ...
 
     def explain_error(self, error: Exception) -> StoreError:
         """An error as one message for a person; a PassingError where waiting may help."""
-        ...
 
     def close(self) -> None: ...
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 
 from opsmith.records import Outcome, Stage
 from opsmith.store.queries import Reader
 from opsmith.store.reading import read_outcome
 from opsmith.store.requests import is_proposed
 from opsmith.store.rows import JOIN
-from opsmith.store.schema import PLACE, is_counted, request, verdict
+from opsmith.store.schema import PLACE, is_counted, one_if_right, request, verdict
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def count_endings(reader: Reader, run: str) -> list[RoundEnding]:
 def find_first_right(reader: Reader, run: str) -> dict[str, tuple[int | None, int]]:
     """By task: which of its attempts in functional rounds was the first right one, from 1 (None: none was), and how
     many there were. An attempt is a program, those of repair turns included, or a reply without one."""
-    right = func.max(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)).label("right")
+    right = func.max(one_if_right).label("right")
     joined = request.join(verdict, verdict.c.sample == request.c.id)
     query = select(*PLACE, right, func.count().label("attempts")).select_from(joined)
     query = query.where(is_proposed(run), reader.is_functional(run))

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import case, func, select, true
+from sqlalchemy import func, select, true
 
 from opsmith.records import Boundary, Outcome, Usage
 from opsmith.store.queries import Reader
 from opsmith.store.requests import is_by, is_proposed, read_sum, sums_of_bills
 from opsmith.store.rows import NOBODY, PLANNER
-from opsmith.store.schema import failure, is_counted, reply, reply_of, request, verdict
+from opsmith.store.schema import failure, is_counted, is_right, one_if_right, reply, reply_of, request, verdict
 
 
 class SampleEnd(StrEnum):
@@ -71,7 +71,7 @@ def count_samples(reader: Reader, run: str, before: int | None = None) -> list[M
     """By model, then task; `before`: of the rounds before that one."""
     model = func.coalesce(request.c.asked, "").label("asked_model")
     verdicts = func.count(verdict.c.sample).label("verdicts")
-    right = func.coalesce(func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)), 0).label("right")
+    right = func.coalesce(func.sum(one_if_right), 0).label("right")
     joined = request.outerjoin(verdict, is_counted)
     query = select(model, request.c.task, func.count().label("answered"), verdicts, right).select_from(joined)
     query = query.where(is_proposed(run), reader.is_functional(run), _is_before(before))
@@ -85,7 +85,7 @@ def list_right_samples(reader: Reader, run: str, before: int | None = None) -> l
     place = (request.c.task, request.c.round, request.c.number, request.c.temperature)
     query = select(model, *place).join(verdict, verdict.c.sample == request.c.id)
     query = query.where(is_proposed(run), reader.is_functional(run), _is_before(before), verdict.c.final)
-    rows = reader.fetch_rows(query.where(verdict.c.outcome == Outcome.PASSED.value))
+    rows = reader.fetch_rows(query.where(is_right))
     return [RightSample(row.asked_model, row.task, row.round, row.number, row.temperature) for row in rows]
 
 

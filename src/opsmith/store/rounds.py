@@ -6,14 +6,13 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, case, func, select, true
+from sqlalchemy import Row, func, select, true
 
-from opsmith.records import Outcome
 from opsmith.store import schema
 from opsmith.store.reading import Reading
 from opsmith.store.requests import is_proposed
 from opsmith.store.rows import FUNCTIONAL, PromptFit, RoundInfo
-from opsmith.store.schema import failure, request, text, verdict
+from opsmith.store.schema import failure, is_right, one_if_right, request, text, verdict
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class RoundQueries(Reading):
 
     def read_tallies(self, run: str, number: int | None = None, with_children: bool = False) -> list[Tally]:
         """Right and judged samples of a round, or of all functional ones, by round, task and temperature."""
-        right = func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)).label("right")
+        right = func.sum(one_if_right).label("right")
         place = (request.c.round, request.c.task, request.c.temperature)
         query = select(*place, right, func.count().label("judged")).join(verdict, verdict.c.sample == request.c.id)
         counted = is_proposed(run, number) & (true() if number is not None else self.is_functional(run))
@@ -82,7 +81,7 @@ class RoundQueries(Reading):
             select(request.c.task, request.c.temperature, request.c.number, request.c.id, text.c.body)
             .join(verdict, verdict.c.sample == request.c.id)
             .join(text, text.c.hash == verdict.c.candidate)
-            .where(is_proposed(run, number), verdict.c.final, verdict.c.outcome == Outcome.PASSED.value)
+            .where(is_proposed(run, number), verdict.c.final, is_right)
         )
         return [Answer(r.task, r.temperature, r.number, r.id, r.body) for r in self.fetch_rows(query)]
 

@@ -9,8 +9,9 @@ comparison covers. Long texts (prompts, programs, verdicts) lie once in `text`, 
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, case
 
+from opsmith.records import Outcome
 from opsmith.store.texts import TEXT
 
 VERSION = 10  # what later ones bring: `migrations/versions`
@@ -362,6 +363,8 @@ _bill = (
 Index("request_by_place", request.c.run, *PLACE, request.c.agent)
 Index("reply_by_request", reply.c.run, reply.c.request, *_bill)  # so that sums over replies read nothing else
 is_counted = (verdict.c.sample == request.c.id) & verdict.c.final  # a join: the verdict that a sample counts by
+is_right = verdict.c.outcome == Outcome.PASSED.value
+one_if_right = case((is_right, 1), else_=0)  # to be added up
 reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  # a join by that index
 Index("verdict_by_time", verdict.c.run, verdict.c.at)
 Index("full_verdict_by_run", full_verdict.c.run)

@@ -9,11 +9,10 @@ from typing import Any
 
 from sqlalchemy import Row, Select, case, exists, func, select
 
-from opsmith.records import Outcome
 from opsmith.store.reading import Reading
 from opsmith.store.requests import is_asked
 from opsmith.store.rows import TOOLS, ToolCallEntry
-from opsmith.store.schema import is_counted, request, text, tool_call, verdict
+from opsmith.store.schema import is_counted, one_if_right, request, text, tool_call, verdict
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def count_users(reader: Reading, run: str) -> dict[bool, UserCount]:
     """By whether a sample called any tool; without joined programs, for which nobody could."""
     called = request.c.id.in_(select(tool_call.c.sample).where(tool_call.c.run == run))
     is_user = case((called, 1), else_=0).label("is_user")
-    right = func.coalesce(func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)), 0).label("right")
+    right = func.coalesce(func.sum(one_if_right), 0).label("right")
     joined = request.outerjoin(verdict, is_counted)
     query = select(is_user, func.count().label("answered"), func.count(verdict.c.sample).label("verdicts"), right)
     query = query.select_from(joined).where(is_asked(run), reader.is_functional(run)).group_by(is_user)

@@ -50,7 +50,6 @@ class Target(Protocol):
 
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
         """A task file's text as a Task. Raises TaskError with line and column."""
-        ...
 
     def base_prompt(self, role: str) -> str | None:
         """The static text that opens an agent's prompt; None: no agent of that role is asked about this language.
@@ -58,26 +57,21 @@ class Target(Protocol):
         PROPOSER: what the language is, its operations and usage patterns, with examples; every language has it.
         GUARDIAN: how the one mistake that a second model call may mend is mended.
         """
-        ...
 
     def read_program(self, task: Task, text: str) -> str | None:
         """The program in `text` if the text as a whole is one, unwrapped where needed; None: it is not a program."""
-        ...
 
     def check_program(self, task: Task, source: str) -> Checked:
         """All that can be said of a program before it runs; cheap, needs no tensors."""
-        ...
 
     def list_trials(self, task: Task) -> Sequence[Trial]:
         """All trials in the order they are run, cheapest first; cached. Raises TaskFault."""
-        ...
 
     def run_programs(self, programs: Sequence[Any], trial: Trial) -> Sequence[TrialResult | TaskFault]:
         """Execute checked programs of one task on one trial and compare: what each showed, in order.
 
         A fault that only some of them bring to light is given in their place; raises TaskFault for one of the trial.
         """
-        ...
 
 
 @runtime_checkable
@@ -86,12 +80,10 @@ class Improvable(Protocol):
 
     def describe_platform(self) -> str:
         """For the analyst: what programs run on, what usually helps there, and what cannot be changed."""
-        ...
 
     def improvement_prompt(self, has_example: bool) -> str:
         """The static text that opens the generator's prompt: the language's rules, what makes programs better, and,
         with `has_example`, one program with a suggestion and the program that came of it."""
-        ...
 
 
 @runtime_checkable
@@ -103,24 +95,19 @@ class Planned(Protocol):
 
     def list_splits(self, task: Task) -> Iterator[Split]:
         """What the reference's own statements and the functions offered suggest, the best first, all without faults."""
-        ...
 
     def make_children(self, task: Task, split: Split) -> tuple[Task, ...]:
         """A task for each node, `TASK.NODE`, on the values that occur there in the task's data. Raises TaskError."""
-        ...
 
     def renegotiate(self, task: Task, split: Split, node: str) -> Split | None:
         """The split with another contract for one node's borders; None: there is no other."""
-        ...
 
     def find_split_faults(self, task: Task, split: Split) -> tuple[Diagnostic, ...]:
         """What is wrong with a split: types of contracts, values that nobody makes, nodes that do no work or all of it,
         a reference that is not the task's."""
-        ...
 
     def join_programs(self, task: Task, split: Split, sources: Mapping[str, str]) -> str:
         """One program for the task from one for each node, by its name. Raises OpsmithError where there is none."""
-        ...
 
 
 @runtime_checkable
@@ -130,7 +117,6 @@ class Contracted(Protocol):
     def describe_contracts(self) -> str:
         """For the planner: how the language writes types of values that pass between programs, what a node's code may
         say, which nodes are refused, and one example of a task with a good split."""
-        ...
 
 
 @runtime_checkable
@@ -139,7 +125,6 @@ class Exemplified(Protocol):
 
     def prompt_without_example(self) -> str:
         """The same text up to the example."""
-        ...
 
 
 @runtime_checkable
@@ -148,7 +133,6 @@ class Documented(Protocol):
 
     def describe_constructs(self) -> Mapping[str, str]:
         """By the construct's name: its exact rule, in words."""
-        ...
 
 
 @runtime_checkable
@@ -158,11 +142,9 @@ class HasManual(Protocol):
     @property
     def manual_tokens(self) -> int:
         """That a prompt has for it at most."""
-        ...
 
     def read_manual(self) -> Mapping[str, str]:
         """Its passages by title, in its order; empty: none is given."""
-        ...
 
 
 # -- how candidates are judged
@@ -186,12 +168,10 @@ class Executed(Protocol):
     def encode_inputs(self, trial: Trial) -> bytes:
         """In the task's worker: what a candidate is given for a trial: its inputs, without anything that tells the
         outputs. Equal for all candidates of the task."""
-        ...
 
     def compare_outputs(self, trial: Trial, outputs: bytes) -> TrialResult:
         """In the task's worker: whether these are the trial's outputs; bytes that are none are refused at RUN. Raises
         TaskFault."""
-        ...
 
 
 @runtime_checkable
@@ -200,12 +180,10 @@ class Hosted(Protocol):
 
     def runtime_paths(self) -> Sequence[Path]:
         """Files and folders that a candidate may read: its language's runtime. Never a folder of tasks."""
-        ...
 
     def execute_program(self, source: str, inputs: bytes) -> bytes:
         """In the candidate's process, confined: the source's outputs. An exception is a failure of the candidate at
         RUN."""
-        ...
 
 
 @runtime_checkable
@@ -217,7 +195,6 @@ class Built(Protocol):
 
         It runs no code of the source's author or of the task's: a compiler is started confined (`running`).
         """
-        ...
 
 
 @runtime_checkable
@@ -227,7 +204,6 @@ class BuildsDeployed(Protocol):
     def build_deployed(self, task: Task, source: str) -> Build:
         """As `build_program`, with more artefacts: for `run_deployed`, or for passes that are ordinary. Findings
         against what it is linked with are errors."""
-        ...
 
 
 @runtime_checkable
@@ -237,11 +213,9 @@ class Deployed(BuildsDeployed, Protocol):
     def run_deployed(self, build: Build, trials: Sequence[bytes], seconds: float) -> Sequence[bytes] | DeployedEnd:
         """In our own process: what calls in a confined process of the program's own gave for each trial's inputs;
         b"": it was left out."""
-        ...
 
     def compare_calls(self, trial: Trial, outputs: bytes) -> TrialResult:
         """In the task's worker: what those outputs show."""
-        ...
 
 
 @runtime_checkable
@@ -250,7 +224,6 @@ class Loaded(Protocol):
 
     def runtime_paths(self) -> Sequence[Path]:
         """Files and folders that a candidate may read: what a late `dlopen` needs. Never a folder of tasks."""
-        ...
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         """In the candidate's process, confined: the outputs for a trial's inputs. An exception is a failure of the
@@ -258,7 +231,6 @@ class Loaded(Protocol):
 
         `artefacts`: by name, paths that can be read and loaded (`/proc/self/fd/7`). `inputs` may be shared memory.
         """
-        ...
 
 
 @runtime_checkable
@@ -267,7 +239,6 @@ class Timed(Protocol):
 
     def build_timed(self, task: Task, source: str) -> Build:
         """In our own process: a right program as its user would build it, and the loop (`targets.native.driver`)."""
-        ...
 
 
 @runtime_checkable
@@ -278,12 +249,10 @@ class Carried(Protocol):
 
     def build_carried(self, task: Task, source: str) -> CarriedBuild:
         """In our own process: a right program as its user would build it, for the runner."""
-        ...
 
     def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
         """What the runner does for a call with these numbers, as JSON; nothing where it has no choice. Raises
         OpsmithError where there is no such call."""
-        ...
 
 
 @runtime_checkable
@@ -297,7 +266,6 @@ class Commanded(Protocol):
 
         Raises ValueError for inputs that `encode_inputs` did not write: they come from a process of the task's author.
         """
-        ...
 
 
 @runtime_checkable
@@ -321,7 +289,6 @@ class HidesSizes(Protocol):
         Their sizes and data come from the task and the scrutiny, so that they are the same for all programs that are
         tried at the same; of the program they may depend on no more than on what it computes.
         """
-        ...
 
 
 @runtime_checkable
@@ -330,7 +297,6 @@ class Equipped(Protocol):
 
     def explain_lack(self) -> str:
         """What is missing here, in one sentence that says what to try; "": nothing. Asked before each verdict."""
-        ...
 
 
 @runtime_checkable
@@ -346,7 +312,6 @@ class Driven(Protocol):
 
     def preload_runtime(self) -> None:
         """Load it in the nursery of candidates' processes, once for all of them. No thread may be started."""
-        ...
 
 
 @runtime_checkable
@@ -355,7 +320,6 @@ class Referenced(Protocol):
 
     def run_reference(self, trial: Trial) -> object:
         """Compute what a trial expects once more, and nothing else."""
-        ...
 
 
 @runtime_checkable
@@ -364,7 +328,6 @@ class Versioned(Protocol):
 
     def describe_toolchain(self) -> str:
         """In our own process: which they are, with versions and instruction set, in one short line."""
-        ...
 
 
 @runtime_checkable
@@ -373,7 +336,6 @@ class Audited(Protocol):
 
     def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
         """All findings on `task`, whose own program is `source`. Executes code of the task's author."""
-        ...
 
 
 # -- what is known of a program
@@ -385,7 +347,6 @@ class Canonical(Protocol):
 
     def canonical_form(self, source: str) -> str:
         """A text that is equal for isomorphic programs: locals renamed, comments and layout dropped."""
-        ...
 
 
 @runtime_checkable
@@ -394,7 +355,6 @@ class Commented(Protocol):
 
     def blank_comments(self, source: str) -> str:
         """The text with blanks for comments; what is left stands on the line on which it began."""
-        ...
 
 
 @runtime_checkable
@@ -405,7 +365,6 @@ class Repaired(Protocol):
 
     def repair_program(self, task: Task, source: str) -> str | None:
         """A rewrite that mends these errors and nothing else, or None when there is nothing to mend."""
-        ...
 
 
 @runtime_checkable
@@ -417,7 +376,6 @@ class Explained(Protocol):
 
     def explain_message(self, task: Task, message: str) -> str:
         """The message with such words explained; explaining it once more changes nothing."""
-        ...
 
 
 @runtime_checkable
@@ -434,7 +392,6 @@ class Diagnosing(Protocol):
 
         `inputs`: of the trial that failed, which a worker of the task's author has given.
         """
-        ...
 
 
 @runtime_checkable
@@ -444,7 +401,6 @@ class Locating(Protocol):
     def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
         """In our own process: a finding of RUN, whose `given` are words of the candidate's process, with line and
         remedy apart. Words that say nothing of the kind are the program's own: the finding as it is."""
-        ...
 
 
 @runtime_checkable
@@ -453,7 +409,6 @@ class Drawn(Protocol):
 
     def build_dataflow(self, task: Task, source: str) -> Dataflow | None:
         """The program's graph; None where it has none: it does not parse, or is not well typed."""
-        ...
 
 
 @runtime_checkable
@@ -462,7 +417,6 @@ class Classified(Protocol):
 
     def find_traits(self, task: Task, source: str) -> Traits | None:
         """The traits of a program for `task`; None when it is no right program of the language."""
-        ...
 
 
 @runtime_checkable
@@ -471,7 +425,6 @@ class Costed(Protocol):
 
     def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
         """Its figures, by name."""
-        ...
 
 
 @runtime_checkable
@@ -481,7 +434,6 @@ class Weighed(Costed, Protocol):
     @property
     def objectives(self) -> Sequence[Objective]:
         """The figures that do, by the names of `estimate_cost`; the usual one first."""
-        ...
 
 
 @runtime_checkable
@@ -491,7 +443,6 @@ class Remarked(Protocol):
     def describe_build(self, task: Task, source: str) -> str:
         """In our own process: what the compiler, which is confined, says of a program that compiles, by line; every
         figure is explained. Raises OpsmithError where it says nothing."""
-        ...
 
 
 @runtime_checkable
@@ -501,7 +452,6 @@ class Assembled(Protocol):
     def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
         """In our own process: the assembly of a program that compiles, with `.loc` of its lines, and the name of the
         instruction set. The compiler is confined. Raises OpsmithError where there is none."""
-        ...
 
 
 @runtime_checkable
@@ -511,7 +461,6 @@ class StandingAlone(Protocol):
     def build_standalone(self, task: Task, source: str, inputs: bytes | memoryview) -> StandaloneProgram:
         """In our own process, by a compiler that is confined. `inputs`: of the task's data worker. Raises OpsmithError
         where it cannot be built, ValueError or the like for inputs that are none."""
-        ...
 
 
 @runtime_checkable
@@ -521,7 +470,6 @@ class SelfProfiled(Protocol):
     @property
     def profile_words(self) -> str:
         """What the figures mean; "": it says no more."""
-        ...
 
 
 # -- where programs come from
@@ -532,7 +480,6 @@ class Policy(Protocol):
 
     def sample_program(self, task: Task, temperature: float, rng: random.Random) -> str:
         """The text of one program for `task`; depends on nothing but the arguments and the examples fitted on."""
-        ...
 
 
 class Sampler(Protocol):
@@ -540,7 +487,6 @@ class Sampler(Protocol):
 
     def fit_policy(self, examples: Sequence[tuple[Task, str]]) -> Policy:
         """A policy fitted on (task, program) pairs; deterministic."""
-        ...
 
 
 @runtime_checkable
@@ -556,7 +502,6 @@ class Searched(Protocol):
 
     def enumerate_programs(self, task: Task) -> Iterator[str]:
         """Well-typed programs for a task, each once, the best first; the same on every call. It may end."""
-        ...
 
 
 @runtime_checkable
@@ -565,7 +510,6 @@ class Numbered(Protocol):
 
     def number_program(self, source: str, number: int) -> str:
         """The program, another text to every cache than with any other number."""
-        ...
 
 
 @runtime_checkable
@@ -574,7 +518,6 @@ class Tuned(Protocol):
 
     def make_tuner(self) -> Tuner:
         """Raises UsageError where what it needs is not installed."""
-        ...
 
 
 class Tuner(Protocol):
@@ -582,23 +525,18 @@ class Tuner(Protocol):
 
     def list_moves(self, source: str) -> Sequence[TuningMove]:
         """All rewritings that apply, in the order of the program; none for a text that is no program."""
-        ...
 
     def apply_move(self, source: str, move: TuningMove) -> str | None:
         """The program after a move of `list_moves`; None: it does not apply after all."""
-        ...
 
     def list_advice(self, source: str, profiles: Mapping[str, str]) -> Sequence[Advice]:
         """What is worth trying, the largest expected gain first. `profiles`: texts by the profiler's name."""
-        ...
 
     def rename_variables(self, source: str, seed: int) -> str:
         """The same program with drawn names for all that nobody outside sees."""
-        ...
 
     def name_version(self) -> str:
         """Another one wherever the tuner may answer otherwise."""
-        ...
 
 
 @runtime_checkable
@@ -612,22 +550,18 @@ class Bare(Protocol):
 
     def bare_prompt(self) -> str:
         """The static base prompt; its examples are fenced `bare_task` texts."""
-        ...
 
     def bare_task(self, task: Task, source: str | None) -> str:
         """A task as code with this program in it; None: with the place that is left for it."""
-        ...
 
     def bare_answer(self, task: Task, source: str) -> str:
         """A program as a reply to a bare prompt would give it; `read_program` takes it."""
-        ...
 
     def read_bare(self, text: str) -> tuple[str, str | None] | None:
         """The inverse of `bare_task`, from the text alone: a task text as prompts show it, and its program or None.
 
         None: the text is nothing that `bare_task` wrote. Never executes anything.
         """
-        ...
 
 
 # -- what is taken away, or shared with other languages
@@ -639,7 +573,6 @@ class Scripted(Protocol):
 
     def write_script(self, task: Task, source: str) -> str:
         """A self-contained test script for the task with this program."""
-        ...
 
 
 @runtime_checkable
@@ -656,19 +589,15 @@ class Packaged(Protocol):
         Equal arguments give equal files. Texts of tasks and programs never become code other than what they are as
         functions and references of a task's author.
         """
-        ...
 
     def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
         """What a reader of the package's README has to know of this language's operators, in Markdown."""
-        ...
 
     def describe_proof(self, name: str) -> str:
         """What the package's tests compare, in Markdown."""
-        ...
 
     def describe_ownership(self, name: str) -> str:
         """Whose code runs when an operator is called or tested, in Markdown."""
-        ...
 
 
 @runtime_checkable
@@ -678,7 +607,6 @@ class Translated(Protocol):
     def plan_translation(self, task: Task, source: str, name: str) -> dict[str, Any]:
         """What `write_package` needs to write a right program as the function `name`, as JSON. In worker processes
         only: it runs code of the task's author. Raises UsageError where what is written would not be equal."""
-        ...
 
 
 @runtime_checkable
@@ -687,7 +615,6 @@ class Modular(Protocol):
 
     def write_torch_module(self, solved: Solved) -> TorchModule:
         """Equal arguments give equal texts. Raises UsageError for a task that has no such form."""
-        ...
 
 
 @runtime_checkable
@@ -699,7 +626,6 @@ class Bindable(Protocol):
 
         Equal arguments give equal texts. Raises UsageError for a task that has no such form.
         """
-        ...
 
 
 @runtime_checkable
@@ -711,7 +637,6 @@ class Portable(Protocol):
 
         `Task.digest` names a task: a problem as one language is asked for it.
         """
-        ...
 
 
 @runtime_checkable
@@ -720,7 +645,6 @@ class Stating(Portable, Protocol):
 
     def find_problem(self, task: Task) -> Problem:
         """What `task` asks for in any language."""
-        ...
 
 
 @runtime_checkable
@@ -733,7 +657,6 @@ class Adapting(Protocol):
         The problem of a file that states none of a language's own is a task of the target `problem`. Raises TaskError
         for a problem that this language cannot be asked for.
         """
-        ...
 
 
 @runtime_checkable
@@ -746,7 +669,6 @@ class Configured(Protocol):
         Values are those of the command line (texts) or of a TOML table. Raises UsageError for an option or a value that
         there is not.
         """
-        ...
 
 
 @runtime_checkable
@@ -756,7 +678,6 @@ class Framed(Protocol):
     def write_frame(self, task: Task) -> str:
         """What a program for the task is given and gives, in comments, and as much of a program as is the same for all
         of them; it is refused until it is written."""
-        ...
 
 
 @runtime_checkable

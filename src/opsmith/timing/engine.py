@@ -291,26 +291,21 @@ class TimedCase(Protocol):
     @property
     def stride(self) -> int:
         """Bytes from one slot to the next."""
-        ...
 
     @property
     def most_calls(self) -> int | None:
         """Of a side in one process, so that no inputs come twice; None: any number."""
-        ...
 
     @property
     def recipes(self) -> Sequence[Any]:
         """Of inputs whose answers are known before, for slots that are checked; (): there are none."""
-        ...
 
     def start_process(self, sides: Sequence[Side]) -> contextlib.AbstractContextManager[Any]:
         """A process that has loaded these sides in this order: a TurnTimer. Raises TimingFault."""
-        ...
 
     def fill_turn(self, process: Any, turn: Turn, prepared: Mapping[int, Any]) -> Mapping[int, Any]:
         """Put fresh inputs into a turn's slots, and poison; the recipes of slots that are checked. `prepared`: those
         of some slots."""
-        ...
 
     def read_outputs(self, process: Any, slot: int) -> list[bytes]: ...
 

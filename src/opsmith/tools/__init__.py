@@ -65,4 +65,3 @@ class Tool(Protocol[ArgumentsT]):
 
     async def run(self, context: ToolContext, arguments: ArgumentsT) -> ToolResult:
         """Raises OpsmithError where something other than the arguments is at fault: `run_tool` says it in words."""
-        ...

@@ -82,7 +82,6 @@ class UsualHarness(Protocol):
 
     def accepts(self, task: Task, source: str) -> bool | None:
         """None: it could not be asked."""
-        ...
 
 
 Clock = Callable[[Task, str], str]  # what a program's measurement says of its gain, where that is believed; else ""

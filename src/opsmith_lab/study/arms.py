@@ -44,11 +44,9 @@ class SearchArm(Protocol):
 
     def ask(self) -> Point | Enquiry | None:
         """The next proposal, within the domain; None: none came, which takes the evaluation all the same."""
-        ...
 
     def tell(self, value: float) -> None:
         """The value of the point that `ask` gave; NaN of none."""
-        ...
 
 
 class HistoryArm:

@@ -15,7 +15,7 @@ from opsmith.problems.compare import compare_outputs
 from opsmith.problems.data import PlannedTrial, ProblemData
 from opsmith.problems.draws import DrawT, TrialData
 from opsmith.problems.problem import Problem
-from opsmith.problems.tolerance import ROUNDINGS, WIDEST, Limit
+from opsmith.problems.tolerance import ROUNDINGS, WIDEST, Limit, find_largest
 
 Answer = Sequence[Sequence[Tensor]]  # per output, per tensor
 
@@ -140,8 +140,7 @@ def _split_draws(planned: Iterable[PlannedTrial[DrawT]]) -> list[SingleTrial[Dra
 
 
 def _measure_slack(limit: Limit) -> Slack:
-    finite = limit.expected[torch.isfinite(limit.expected)].abs()
-    largest = float(finite.max()) if finite.numel() else 0.0
+    largest = find_largest(limit.expected)
     allowed = 0.0 if limit.allowed is None or not limit.allowed.numel() else float(limit.allowed.max())
     share = allowed / largest if largest else 0.0
     rounding = torch.finfo(limit.dtype).eps if limit.dtype.is_floating_point else 0.0

@@ -57,12 +57,10 @@ class TaskOptions(Protocol):
     @property
     def threads(self) -> int:
         """Of the processor, that a program has."""
-        ...
 
     @property
     def has_order(self) -> bool:
         """Whether sums have one order, so that passes must agree to the last bit."""
-        ...
 
     @property
     def disagreement(self) -> Disagreement: ...
@@ -70,11 +68,9 @@ class TaskOptions(Protocol):
     @property
     def full_passes(self) -> tuple[Pass, ...]:
         """Over a program that is to be kept."""
-        ...
 
     def write_options(self) -> dict[str, str | int]:
         """Those that differ from the default, by name."""
-        ...
 
 
 OptionsReader = Callable[[Mapping[str, Any]], TaskOptions]

@@ -13,7 +13,6 @@ class Storable(Protocol):
     @property
     def size(self) -> int:
         """Bytes, roughly; may grow while the value is in use."""
-        ...
 
 
 Key = TypeVar("Key")

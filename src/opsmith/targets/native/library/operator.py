@@ -54,11 +54,9 @@ class Programs(Protocol):
 
     def explain_lack(self) -> str:
         """Which device is not here that the programs need, in words; "": none."""
-        ...
 
     def run_program(self, call: ProgramCall) -> None:
         """Fill the results. Raises OperatorError where the program cannot be run here."""
-        ...
 
 
 Results = Tensor | tuple[Tensor | tuple[Tensor, ...], ...]

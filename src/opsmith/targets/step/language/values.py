@@ -56,19 +56,15 @@ class Applier(Protocol):
 
     def configure_primitive(self, op: str, keywords: Mapping[str, Any], line: int) -> Any:
         """Check a primitive's arguments; returns what `apply_primitive` gets back."""
-        ...
 
     def apply_primitive(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
         """One application; returns a stream, a tuple or a list of streams."""
-        ...
 
     def bind_name(self, name: str, value: Any) -> None:
         """A statement or comprehension gave `value` a name."""
-        ...
 
     def read_size(self, sized: Sized) -> int:
         """The number behind `X_value` is used as a number."""
-        ...
 
 
 class LangError(Exception):

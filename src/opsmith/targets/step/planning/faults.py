@@ -20,6 +20,7 @@ from opsmith.problems.faults import TaskFault
 from opsmith.problems.files.entries import is_name
 from opsmith.problems.reference import Values, compute_expected
 from opsmith.problems.shape_sets import choose_shape_sets
+from opsmith.problems.tolerance import find_largest
 from opsmith.records import Diagnostic, Stage
 from opsmith.splits import PlanNode, Split
 from opsmith.targets.step.execution.judge import judge_programs
@@ -192,8 +193,7 @@ def _is_equal(first: Tensor, second: Tensor) -> bool:
     if not second.is_floating_point():
         return torch.equal(first.to(second.dtype), second)
     first, second = first.double(), second.double()
-    finite = second[torch.isfinite(second)].abs()
-    largest = float(finite.max()) if finite.numel() else 0.0
+    largest = find_largest(second)
     return torch.allclose(first, second, rtol=SAME * 100, atol=SAME * max(largest, 1e-30) * 100, equal_nan=True)
 
 

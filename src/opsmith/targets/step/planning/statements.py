@@ -89,7 +89,6 @@ class LiveNames(Protocol):
 
     def run_statement(self, tree: Sequence[ast.stmt]) -> None:
         """Raises UnreadableError where it fails."""
-        ...
 
     def equal_values(self, first: ast.expr, second: ast.expr) -> bool: ...
 
