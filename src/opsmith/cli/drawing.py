@@ -69,5 +69,5 @@ def _estimate_costs(task: Task, source: str, candidate_seconds: float | None, tr
 
     if not has_cost_model(task):
         return ()
-    with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+    with make_pool(1, trust_tasks, candidate_seconds) as pool:
         return (describe_costs(pool.cost(task, source), task),)

@@ -48,7 +48,7 @@ def show_plan(
     """
     from opsmith.terminal import write_document
 
-    with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+    with make_pool(1, trust_tasks, candidate_seconds) as pool:
         pool.start_early()
         from opsmith.suites import load_task
 

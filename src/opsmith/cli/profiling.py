@@ -62,7 +62,7 @@ def profile_program(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     source = read_text(impl) if impl else chosen.impl
     if source is None:
         raise UsageError(f"profile: task {chosen.id} has no program of its own; try: --impl FILE")
-    with make_pool(1, trust_tasks, None, None) as pool:
+    with make_pool(1, trust_tasks) as pool:
         profilers, lacks = choose_profilers(chosen, profiles.split(","), pool.cost, command)
         _say_lines(lacks)
         if not profilers:

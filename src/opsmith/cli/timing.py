@@ -135,7 +135,7 @@ def _time_program(request: SpeedRequest, against: str | None, trust_tasks: bool)
     reports = []
     with (
         show_progress("it is measured") as tell,
-        make_pool(1, trust_tasks, None, None) as pool,
+        make_pool(1, trust_tasks) as pool,
         TimingRoom() as room,
     ):
         for report in measure_program(room, pool.verify, request):
@@ -252,7 +252,7 @@ def _count_cycles(
     named = None if partner is None else (partner.name, partner.source)
     grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
     request = CostRequest(task, source, named, grade, shape_sets=shape_sets)
-    with make_pool(1, trust_tasks, None, None) as pool, TimingRoom() as room:
+    with make_pool(1, trust_tasks) as pool, TimingRoom() as room:
         reports = list(measure_costs(pool.verify, pool.cost, request, partial(count_at_sizes, room)))
     return _Heading(task.id, request.grade.value, reports[0].measurement.device), reports
 

@@ -64,7 +64,7 @@ def measure_elsewhere(
     by_request: dict[int, list[SpeedReport]] = {id(request): [] for request in requests}
     with (
         show_progress("programs are packed") as tell,
-        make_pool(1, trust_tasks, None, None) as pool,
+        make_pool(1, trust_tasks) as pool,
         TimingRoom() as room,
     ):
         pack = pack_requests(room, pool.verify, requests)

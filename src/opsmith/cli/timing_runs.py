@@ -148,7 +148,7 @@ def fill_orders(settings: dict[str, Any], trust_tasks: bool) -> Iterator[FillOrd
     from opsmith.measuring.loop import TimingRoom
     from opsmith.remote.filling import fill_order
 
-    with make_pool(1, trust_tasks, None, None, settings) as pool, TimingRoom() as room:
+    with make_pool(1, trust_tasks, settings=settings) as pool, TimingRoom() as room:
         yield partial(fill_order, pool=pool, room=room)
 
 

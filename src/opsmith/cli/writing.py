@@ -200,7 +200,7 @@ def print_cost(
         figures = _count_at_shapes(*_task_and_program(task, target, option, impl), shapes.split(","))
         _print_figures(task, figures, as_json)
         return
-    with make_pool(1, trust_tasks, candidate_seconds, None) as pool, show_progress("figures are counted"):
+    with make_pool(1, trust_tasks, candidate_seconds) as pool, show_progress("figures are counted"):
         pool.start_early()
         task_read, source = _task_and_program(task, target, option, impl)
         figures = pool.cost(task_read, source)
