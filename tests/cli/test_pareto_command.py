@@ -38,7 +38,8 @@ def test_the_front_of_a_run_is_counted_once_printed_and_drawn(
         assert len(store.read_speeds(sampled)) == stored == 3 * (front["programs"] + 1)
     shown = opsmith("pareto", sampled, "--objectives", "cycles,on_chip_bytes").out
     assert "fewer cycles than the task's own program: 0 tasks" in shown
-    assert "77, 77" in shown
+    assert "cycles: least (own)" in shown
+    assert "77 (77)" in shown
     assert "the own program alone has 0.2500" in shown
     refused = opsmith("pareto", sampled, "--objectives", "time")
     assert refused.code == 2

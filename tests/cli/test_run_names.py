@@ -38,7 +38,7 @@ def test_a_named_run_is_found_and_shown_by_its_name(opsmith, folder: Path) -> No
         assert opsmith(*command).code == 0
     assert json.loads(opsmith("show", "fig2", "--json").out)["name"] == "fig2"
     assert [row["info"].get("name") for row in json.loads(opsmith("runs", "--json").out)] == ["fig2", None]
-    assert "known: fig2 (" in opsmith("show", "nothing").err
+    assert "fig2 (tiny-s0-0123, " in opsmith("show", "nothing").err
     assert opsmith("tag", "fig2", "--name", "").out.splitlines()[1] == "tags  -"
     assert opsmith("show", "fig2").code == 2
 

@@ -65,7 +65,7 @@ def test_an_unknown_price_and_missing_counts_are_said(opsmith, tasks):
         done = opsmith("run", *model, "--tasks", tasks, "--max-rounds", 1, "--no-report", "--json")
     said = opsmith("spent", json.loads(done.out)["run"]).out
     assert "cost    unknown: no price of this model at this server is listed" in said
-    assert "warning: 6 requests were answered without token counts" in said
+    assert "warning: 6 requests answered without token counts" in said
 
 
 def test_what_cannot_be_shown_is_said(opsmith, run_id):

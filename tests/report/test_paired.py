@@ -24,7 +24,7 @@ def test_the_exact_test_of_mcnemar(one, other, p):
 
 def pair_runs(store, *runs):
     """The record of two runs, and the tasks that one of them alone solved."""
-    tables = tabulate_pairs(store, *(run_view(store, run) for run in runs))
+    tables = tabulate_pairs(store, [run_view(store, run) for run in runs])
     [record] = list_records(tables["paired"])
     return record, [row[0] for row in tables["one run only"].rows]
 

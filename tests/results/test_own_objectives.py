@@ -108,7 +108,7 @@ def test_fronts_pages_and_the_choice_of_an_export_say_it_in_the_target_s_words(o
     assert "more spare words than the task's own program: 2 tasks: sum_0, sum_1" in list_totals(fronts)
     view = view_fronts(store, run, store.read_speeds(run))
     assert view is not None
-    assert {"cycles: least, own", "reserve: most, own"} <= set(view.table.columns)
+    assert {"cycles: least (own)", "spare words: most (own)"} <= set(view.table.columns)
     assert "spare words" in write_markdown(store, [run])
     choices = choose_programs(store, run, longer, "reserve")
     chosen = choices["sum_0"]

@@ -132,7 +132,7 @@ def test_what_programs_lack_of_the_reference_is_one_sentence():
         grouping.add_program(RefusalRow(task.id, 0, verdict.stage, "a", "b", 1, str(number)), verdict)
     refusals = grouping.make_refusals()
     assert refusals.lacks == (
-        "3 of 3 refused samples: every entry differs; the next value of the reference that none of their streams holds: "
+        "3 of 3 refused samples: every entry differs; the first step of the PyTorch reference that they never compute: "
         "mean of E0 in line 1 (1), mean of square in line 1 (2)"
     )
     assert "mean of square" in refusals.sort_by_nearness()[0].reason

@@ -52,7 +52,7 @@ def test_two_runs_show_the_numbers_of_the_command(client: TestClient, store: Sto
     first = only_run(store)
     settings = SETTINGS.replace(seed=7, max_rounds=1)
     second = improve(TASKS[:3], TinyModel(), settings, store, judge=InProcess()).run
-    tables = tabulate_pairs(store, run_view(store, first), run_view(store, second))
+    tables = tabulate_pairs(store, [run_view(store, first), run_view(store, second)])
     shell = client.get("/compare", params={"run": [first, second]}).text
     assert 'hx-trigger="load"' in shell
     html = client.get("/compare", params={"run": [first, second], "now": 1}).text

@@ -71,7 +71,9 @@ DryRun = Annotated[
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="Write no HTML report at the end.", rich_help_panel=RESULTS)
 ]
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the beginning of it, or its name.")]
+_RUN_HELP = "A run's id, the beginning of it, or its name"
+RunName = Annotated[str, typer.Argument(metavar="RUN", help=f"{_RUN_HELP}.")]
+NewestRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help=f"{_RUN_HELP}; default: the newest run.")]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from opsmith.store import Store
 
 RunsOrAll = Annotated[
-    list[str] | None, typer.Argument(metavar="[RUN]...", help="Runs' ids, or the beginnings of them; see --all.")
+    list[str] | None,
+    typer.Argument(metavar="[RUN]...", help="Runs' ids, or the beginnings of them; default: the newest run."),
 ]
 
 
@@ -51,6 +52,7 @@ def write_reports(
     Several runs stand side by side in one file; runs of several languages with a column for each language.
     """
     from opsmith.report.files import default_path, text_of, write_report
+    from opsmith.report.tables import count_noun
 
     if as_json and output == STDIN:
         raise UsageError("report --json: given -o -; expected files, whose paths it prints")
@@ -64,7 +66,7 @@ def write_reports(
             where = output
             if output is not None and (len(formats) > 1 or output.is_dir()):
                 where = output / default_path(store, ids, kind).name
-            with show_progress(f"{kind} of {len(ids)} run{'s' * (len(ids) != 1)} is written"):
+            with show_progress(f"{kind} of {count_noun(len(ids), 'run')} is written"):
                 written += write_report(store, ids, kind, where, groups)
     paths = [str(path) for path in written]
     if paths:
@@ -75,11 +77,10 @@ def _choose_runs(store: Store, runs: list[str] | None, every: bool) -> list[str]
     """Whole ids, each once; of all of them the oldest first."""
     from opsmith.store.pages import run_ids
 
-    if bool(runs) == every:
-        actual = "both runs and --all" if runs else "no run"
-        raise UsageError(f"report: given {actual}; expected one of them; try: opsmith runs")
+    if runs and every:
+        raise UsageError("report: given both runs and --all; expected one of them; try: opsmith runs")
     if not every:
-        return list(dict.fromkeys(store.find_run(run) for run in runs or ()))
+        return list(dict.fromkeys(store.find_run(run) for run in runs or (None,)))
     if ids := [run for run, _ in sorted(run_ids(store), key=lambda pair: pair[1])]:
         return ids
     raise UsageError("report --all: the store holds no run; try: opsmith run")

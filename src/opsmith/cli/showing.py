@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, RunName, StorePlace
+from opsmith.cli.options import AsJson, NewestRun, StorePlace
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def show_run(
-    run: RunName,
+    run: NewestRun = None,
     sample: Annotated[str | None, typer.Argument(metavar="[TASK|SAMPLE]", help="What of it to show.")] = None,
     *,
     place: StorePlace,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from opsmith.cli.commands import CommandApp
-from opsmith.cli.options import AsJson, RunName, StorePlace
+from opsmith.cli.options import AsJson, NewestRun, StorePlace
 from opsmith.errors import UsageError
 
 
@@ -18,7 +18,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def print_bill(
-    run: RunName,
+    run: NewestRun = None,
     by: Annotated[
         str | None, typer.Option(metavar="round|agent|task|model", help="Only this table; default: all.")
     ] = None,

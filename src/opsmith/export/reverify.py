@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsmith.records import Candidate, Outcome, Stage, Task, Verdict, to_json
+from opsmith.report.tables import count_noun
 from opsmith.results.counting import deciding_tallies, success_rate
 from opsmith.store import Store
 from opsmith.store.database import Row
@@ -127,7 +128,7 @@ def _judge_missing(store: Store, run: str, missing: Missing, judge: Judge, repor
     tasks = {task.id: task for task in (*store.read_children(run), *store.read_tasks(run))}
     texts = read_programs(store, run, {name for names in missing.values() for name in names})
     for name, candidates in missing.items():
-        report(f"{name}: {len(candidates)} programs")
+        report(f"{name}: {count_noun(len(candidates), 'program')}")
         verdicts = judge(tasks[name], [texts[candidate] for candidate in candidates])
         rows: list[Row] = []
         for places, verdict in zip(candidates.values(), verdicts, strict=True):

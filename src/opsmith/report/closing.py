@@ -68,7 +68,7 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     usage, prompt = result.usage, result.input_tokens
     reasoning = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
     output = f"{usage.output_tokens:,} output{reasoning}"
-    tokens = f"{usage.input_tokens:,} input + {output} in {usage.requests:,} requests"
+    tokens = f"{usage.input_tokens:,} input + {output} in {count_noun(usage.requests, 'request')}"
     name = f"{result.name} = " if result.name else ""
     yield printable(f"run     {name}{result.run}  ({result.end})")
     mark = "" if result.is_language_model else f"  ({not_a_model(result.model)})"

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from opsmith.records import printable
 from opsmith.report.record import COUNT, SECONDS, TEXT, DataTable, Said
+from opsmith.report.tables import count_noun
 from opsmith.results.tool_use import CallingSamples, ToolUse
 from opsmith.store import Store
 from opsmith.store.queries import SampleDetail
@@ -75,7 +76,7 @@ def is_tool_turn(agent: str) -> bool:
 
 def describe_tool_use(use: ToolUse) -> Iterator[str]:
     """What a run's models called, and how samples ended that did and did not."""
-    yield f"{use.calls:,} calls, {use.seconds:.1f} s of tools at work"
+    yield f"{count_noun(use.calls, 'call')}, {use.seconds:.1f} s of tools at work"
     yield f"samples that called tools: {_describe_samples(use.callers)}"
     yield f"samples that called none: {_describe_samples(use.silent)}"
 

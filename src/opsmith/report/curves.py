@@ -63,7 +63,8 @@ def describe_size(runs: Sequence[RunView]) -> str:
     seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
     several = f"{len(runs)} runs, " if len(runs) > 1 else ""
     samples = sum(run.judged for run in runs)
-    return f"n = {tasks} tasks, {several}{samples:,} judged samples; {'seeds' if ',' in seeds else 'seed'} {seeds}"
+    size = f"n = {count_noun(tasks, 'task')}, {several}{count_noun(samples, 'judged sample')}"
+    return f"{size}; {'seeds' if ',' in seeds else 'seed'} {seeds}"
 
 
 def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
@@ -79,12 +80,14 @@ def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
         for point in run.pass_at_k
         if not several or point.series == run.pass_at_k[-1].series
     ]
-    caption = "The chance that k samples of a task hold a right one, mean over the tasks; whiskers: 95 %, over its "
-    caption += "samples. After learning, each solved task counts by the round that solved it."
+    caption = "The chance that k samples of a task at its best temperature hold a right one, mean over the tasks; "
+    caption += (
+        "whiskers: 95 %, over these samples. After learning, each solved task counts by the round that solved it."
+    )
     spec = line_chart(
         points,
         title="pass@k",
-        x_title="k, samples of each task",
+        x_title="k, samples of a task at its best temperature",
         y_title="pass@k",
         log_x=True,
         y_domain=(0, 1),

@@ -11,6 +11,7 @@ Points are records of x and y with, where there are any: `series`, `low` and `hi
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -83,12 +84,15 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
     upward = y_domain or _reach_zero(_span_ends(rows))
     scale = {"type": "log" if log_x else "linear", "domain": list(across), "nice": False}
     ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
-    rows = _dodge_series(rows, across, size[0], log_x) if "low" in columns else rows
+    if "low" in columns:
+        rows = _dodge_series(rows, across, size[0], log_x)
+    elif is_joined:
+        rows = _part_lines(rows, (upward[1] - upward[0]) / height)
     x_axis = {"title": x_title + _LOG * log_x, "scale": scale, "axis": ticks}
     vertical = {
         "title": y_title,
         "scale": {"domain": list(upward), "nice": False},
-        "axis": {"tickCount": 5, "format": _choose_format(upward)},
+        "axis": {"tickCount": 5, **_write_numbers(upward)},
     }
     place = {"x": {"field": "x", "type": "quantitative", **x_axis}, "y": {"type": "quantitative", **vertical}}
     look = _Look(rows, paper, width, is_named="series" in columns, has_hollow="mark" in columns)
@@ -134,7 +138,7 @@ def bar_chart(  # noqa: PLR0913  (one argument per text and per choice)
     band = (width - _AXIS) / max(1, len(_list_names([*points, *missing], "x")))
     points, missing, paper = (_wrap_names(own, band) for own in (points, missing, paper))
     bars = _Bars([*points, *missing], top, (width, height), has_slots="series" in columns)
-    vertical = {"type": "quantitative", "title": y_title, "axis": {"tickCount": 5, "format": _choose_format(top)}}
+    vertical = {"type": "quantitative", "title": y_title, "axis": {"tickCount": 5, **_write_numbers(top)}}
     vertical |= {"scale": {"domain": list(top), "nice": y_domain is None}}
     place = {**bars.place_names(x_title), "y": {**vertical, "field": "y"}}
     look = _Look(points, paper, width, is_named="series" in columns)
@@ -475,9 +479,22 @@ def _dodge_series(rows: Records, domain: Domain, width: float, is_log: bool) -> 
     return moved
 
 
+def _part_lines(rows: Records, pixel: float) -> list[Spec]:
+    """Equal points of several lines some pixels below each other, so that no line covers another one. `pixel`: how much
+    it is of the vertical axis."""
+    counts = Counter((row["x"], row["y"]) for row in rows)
+    names = _list_names(rows, "series") if rows and "series" in rows[0] else []
+    apart = pixel * min(5.0, 20 / max(1, len(names)))
+    drops = {name: ((len(names) - 1) / 2 - number) * apart for number, name in enumerate(names)}
+    return [
+        {**row, "y": row["y"] + drops.get(str(row.get("series")), 0.0) * (counts[row["x"], row["y"]] > 1)}
+        for row in rows
+    ]
+
+
 def _choose_ticks(values: Sequence[float], domain: Domain, width: float, is_log: bool) -> Spec:
     """The values themselves where they are few small numbers with room between them; else about six."""
-    about_six = {"tickCount": 6, "format": "~s" if domain[1] >= 1 else "~g"}  # 0.06 USD, not 60m
+    about_six = {"tickCount": 6, **_write_numbers(domain, 1)}  # 0.06 USD, not 60m
     distinct = sorted(set(values))
     if not 0 < len(distinct) <= _FEW or max(distinct) > 1000 or not all(value % 1 == 0 for value in distinct):
         return {"values": _list_ticks(domain), **_WRITTEN} if is_log and domain[1] < _LARGE else about_six
@@ -489,8 +506,9 @@ def _choose_ticks(values: Sequence[float], domain: Domain, width: float, is_log:
     return {"values": distinct, **_WRITTEN} if is_roomy else about_six
 
 
-def _choose_format(domain: Sequence[float]) -> str:
-    return "~s" if max(domain) >= _LARGE else "~g"
+def _write_numbers(domain: Sequence[float], large: float = _LARGE) -> Spec:
+    """Each number with a prefix of its own, from so large ones on: 0 and 20k, where an axis' own format writes 0k."""
+    return {"labelExpr": f"format(datum.value, '{'~s' if max(domain) >= large else '~g'}')"}
 
 
 def _list_ticks(domain: Sequence[float]) -> list[float]:

@@ -13,7 +13,7 @@ from opsmith.measuring.objectives import order_objectives
 from opsmith.records import Objective
 from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
 from opsmith.report.speeds import write_count
-from opsmith.report.tables import NOTHING, list_names
+from opsmith.report.tables import NOTHING, count_noun, list_names
 from opsmith.results.fronts import REFERENCE, TaskFront, measure_own_share, read_fronts
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
@@ -50,11 +50,12 @@ def list_totals(fronts: Sequence[TaskFront]) -> list[str]:
     """What the fronts come to together, in sentences."""
     solved = [front for front in fronts if front.front]
     points, programs = sum(len(front.front) for front in solved), sum(len(front.programs) for front in solved)
-    lines = [f"{programs} programs of {len(solved)} of {len(fronts)} tasks, {points} that no other one beats"]
+    held = f"{count_noun(programs, 'program')} of {len(solved)} of {count_noun(len(fronts), 'task')}"
+    lines = [f"{held}, {points} that no other one beats"]
     for objective in fronts[0].objectives:
         better = [front.task for front in fronts if front.is_above_own(objective.name)]
         named = f": {list_names(better, _MOST_TASKS)}" if better else ""
-        count = f"{len(better)} task{'s' * (len(better) != 1)}{named}"
+        count = f"{count_noun(len(better), 'task')}{named}"
         words = f"{'fewer' if objective.is_less_better else 'more'} {objective.unit}"
         words = words if objective.is_counted else f"less {objective.name}"
         lines.append(f"{words} than the task's own program: {count}")
@@ -62,7 +63,7 @@ def list_totals(fronts: Sequence[TaskFront]) -> list[str]:
     if volumes:
         own, mean = measure_own_share(len(fronts[0].names)), sum(volumes) / len(volumes)
         box = f"the share of the box up to {REFERENCE:g} times the own program's figures"
-        share = f"mean {mean:.4f} of {len(volumes)} tasks; the own program alone has {own:.4f}"
+        share = f"mean {mean:.4f} over {count_noun(len(volumes), 'task')}; the own program alone has {own:.4f}"
         lines.append(f"hypervolume, {box}: {share}")
     if lacking := sum(front.lacking for front in fronts):
         lines.append(f"right programs with a figure that cannot be said, which are in no front: {lacking}")
@@ -98,7 +99,8 @@ def write_front_json(front: TaskFront) -> dict[str, Any]:
 
 def head_figure(objective: Objective) -> str:
     """The heading of what `compare_best` says."""
-    return f"{word_figure(objective.name)}: {word_best(objective)}, own"
+    unit = objective.unit if objective.is_counted else f"{objective.name}, times the own program's"
+    return f"{unit}: {word_best(objective)} (own)"
 
 
 def word_best(objective: Objective) -> str:
@@ -123,8 +125,9 @@ def _compare_best(front: TaskFront, objective: Objective) -> Said:
     """The best of a figure in a front, and the own program's."""
     best, place = front.find_best(objective.name), front.objectives.index(objective)
     figures = (None if best is None else best.figures[place], None if front.own is None else front.own[place])
-    words = (NOTHING if figure is None else write_value(objective, figure) for figure in figures)
-    return Said(", ".join(words), dict(zip((word_best(objective), "own"), figures, strict=True)))
+    best_words, own_words = (NOTHING if figure is None else write_value(objective, figure) for figure in figures)
+    words = NOTHING if (best, front.own) == (None, None) else f"{best_words} ({own_words})"
+    return Said(words, dict(zip((word_best(objective), "own"), figures, strict=True)))
 
 
 def write_share(share: float | None) -> str:

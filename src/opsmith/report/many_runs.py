@@ -19,7 +19,8 @@ from opsmith.report.curves import Figure, annotate_figures, draw_pass_at_k, draw
 from opsmith.report.figures import line_chart, place_interval
 from opsmith.report.languages import read_languages, tabulate_by_language, tabulate_languages
 from opsmith.report.record import COUNT, RATIO, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
-from opsmith.report.tables import NOTHING, format_duration
+from opsmith.report.run_tables import describe_sampling
+from opsmith.report.tables import NOTHING, count_noun, format_duration
 from opsmith.report.views import RunView
 from opsmith.results.course import find_value
 from opsmith.results.intervals import Estimate, bound_mean
@@ -35,6 +36,8 @@ SHOWN = {  # what a figure shows -> the unit of it, and its axis
     "time": (SECONDS, "seconds of work so far"),
 }
 BY = ("round", "cost", "tokens", "time")  # and over what
+_ENDED = Said("ended")  # in place of a value: the run had no such round
+_NAMED = 6  # so many lines of a figure are named at their ends
 _GRID = 6  # columns of a table over money, tokens or time
 _WRITE: dict[str, Callable[[float], str]] = {
     "round": "round {:.0f}".format,
@@ -76,14 +79,17 @@ def compare_runs(store: Store, many: ManyRuns, shown: str = "", by: str = "", gr
     """All tables of the runs beside each other, by name. Of two the course is left out unless something of it was
     chosen. Raises UsageError."""
     views = many.runs
-    tables, is_two = {"runs": tabulate_runs(many)}, len(views) == 2
+    tables = {"runs": tabulate_runs(many)}
     tables |= {"groups": tabulate_groups(many, group)} if group else {}
-    if not is_two or shown or by or group:
+    if len(views) != 2 or shown or by or group:
         tables["course"] = tabulate_course(many, shown or "solved", by or "round", group)
     if (languages := read_languages(store, views)) is not None:
         tables |= {"languages": tabulate_languages(languages), "by language": tabulate_by_language(languages)}
-    tables |= tabulate_pairs(store, views[0], views[1]) if is_two else {}
-    return {**tables, "problems": tabulate_problems(views, align_problems(store, views))}
+    return {
+        **tables,
+        **tabulate_pairs(store, views),
+        "problems": tabulate_problems(views, align_problems(store, views)),
+    }
 
 
 def turn_pair(many: ManyRuns, tables: Mapping[str, DataTable]) -> dict[str, DataTable]:
@@ -132,7 +138,7 @@ def tabulate_runs(many: ManyRuns) -> DataTable:
         "ended": TEXT, **dict.fromkeys((*["tags"] * any(tags), *["note"] * any(notes)), TEXT),
     }  # fmt: skip
     least = ("note", "tags", *["run"] * is_named, "samples", "rounds", "ended", "model", "tasks", "time")
-    return DataTable("", columns, rows, least)
+    return DataTable("", columns, rows, least, note=f"pass@1: {describe_sampling(many.runs)}.")
 
 
 def tabulate_groups(many: ManyRuns, group: str) -> DataTable:
@@ -163,7 +169,15 @@ def tabulate_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Dat
     """A row for each run, or group of runs: what it had at some places of the way."""
     places = _choose_places(many, by)
     rows: list[list[Value]] = [
-        [name, *(_say_mean(_mean_at(runs, shown, by, place), shown, is_alone=not group) for place in places)]
+        [
+            name,
+            *(
+                _ENDED
+                if by == "round" and not group and runs[0].finished and place > max(_list_places(runs, by), default=-1)
+                else _say_mean(_mean_at(runs, shown, by, place), shown, is_alone=not group)
+                for place in places
+            ),
+        ]
         for name, runs in _list_series(many, group, is_short=False).items()
     ]
     columns = {group or "run": TEXT, **{_WRITE[by](place): SHOWN[shown][0] for place in places}}
@@ -205,17 +219,22 @@ def tabulate_tasks(many: ManyRuns) -> DataTable:
 def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
     """The figure: a line for each run, or for the mean of each group."""
     labels = {getattr(step, by): step.level for step in many.runs[0].course} if len(many.runs) == 1 else {}
+    series = _list_series(many, group)
     points: list[dict[str, Any]] = [
         {"series": name, "x": place, **place_interval(mean), **({"label": labels.get(place, "")} if labels else {})}
-        for name, runs in _list_series(many, group).items()
+        for name, runs in series.items()
         for place in _list_places(runs, by)
         if (mean := _mean_at(runs, shown, by, place)) is not None
     ]
+    if 1 < len(series) <= _NAMED:  # each line says at its end whose it is
+        ends = {point["series"]: place for place, point in enumerate(points)}
+        for place, point in enumerate(points):
+            point["label"] = _name_line(series[point["series"]], point["series"]) if place in ends.values() else ""
     has_intervals = any(point["low"] is not None for point in points)
     tasks = sorted({run.overall.tasks for run in many.runs})
     axis = f"{SHOWN[shown][1]}" + (f" of {tasks[0]:,}" if shown == "solved" and len(tasks) == 1 else "")
     title = f"{axis[0].upper()}{axis[1:]}, by {by}"
-    caption = "A point for each round that has ended."
+    caption = "A point for each round that has ended." + " Equal lines are drawn beside each other." * (len(series) > 1)
     if any(labels.values()):
         caption += " Labels: which demonstrations were shown (H hard, M medium, E easy)."
     if group:
@@ -246,9 +265,14 @@ def draw_courses(many: ManyRuns) -> Iterator[Figure]:
 
 def _list_series(many: ManyRuns, group: str, is_short: bool = True) -> dict[str, list[RunView]]:
     if group:
-        return {f"{name} ({len(runs)} runs)": runs for name, runs in many.group_runs(group).items()}
+        return {f"{name} ({count_noun(len(runs), 'run')})": runs for name, runs in many.group_runs(group).items()}
     names = [run.name if is_short else run.label for run in many.runs]
     return {name if names.count(name) == 1 else run.id: [run] for name, run in zip(names, many.runs, strict=True)}
+
+
+def _name_line(runs: Sequence[RunView], series: str) -> str:
+    """Short, for the end of a line: what the legend says, without what all names share."""
+    return series if len(runs) > 1 else runs[0].given_name or runs[0].id.rpartition("-")[2][:6]
 
 
 def _mean_at(runs: Sequence[RunView], shown: str, by: str, place: float) -> Estimate | None:

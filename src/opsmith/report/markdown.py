@@ -17,7 +17,7 @@ from opsmith.report.pages import format_moment
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value, escape_markup, write_grid
 from opsmith.report.run_tables import list_tables, say_pass_at_1
 from opsmith.report.speeds import list_reasons
-from opsmith.report.tables import format_duration
+from opsmith.report.tables import count_noun, format_duration
 from opsmith.report.verdicts import name_fault
 from opsmith.report.views import RunView, run_view
 from opsmith.results.bests import list_best
@@ -75,13 +75,6 @@ def _list_figures(view: RunView) -> tuple[Value, ...]:
     )
 
 
-_BY_GROUP = (
-    "pass@1: in the round that solved a task, at the best of its temperatures (n samples). "
-    "Brackets: 95 %, over those samples."
-)
-_TASKS = "rate: as pass@1 counts it; right and judged: over all rounds and temperatures."
-
-
 def _write_run(view: RunView, solutions: Iterable[KeptExperience], failures: FailureView) -> Iterator[str]:
     yield from (f"# Run `{view.id}`" + (f": {escape_markup(view.given_name)}" if view.given_name else ""), "")
     model, began = f"{escape_markup(view.model)}{_mark_model(view)}", format_moment(view.started)
@@ -91,14 +84,14 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience], failures: Fai
     yield from _write_remarks(view.remarks)
     yield from write_grid(DataTable("", _FIGURES, [_list_figures(view)]))
     tables = list_tables(view)
-    yield from ("## By group", "", _BY_GROUP, "", *write_grid(tables["groups"]))
+    yield from ("## By group", "", *write_grid(tables["groups"]))
     yield from _write_failures(failures)
     yield from _write_parts(view, tables)
     if "known" in tables:
         yield from ("## Known programs", "", *write_grid(tables["known"]))
     yield from ("## Rounds", "", *write_grid(tables["rounds"]))
     yield from ("## pass@k", "", *write_grid(tables["pass@k"]))
-    yield from ("## Tasks", "", _TASKS, "", *write_grid(tables["tasks"]))
+    yield from ("## Tasks", "", *write_grid(tables["tasks"]))
     yield from ("## Kept programs", "")
     for solution in solutions:
         yield from (f"### {escape_markup(solution.experience.task.id)}", "", *fence_text(solution.experience.source))
@@ -115,7 +108,10 @@ def _write_failures(failures: FailureView) -> Iterator[str]:
     ]
     yield from _write_counts("cause", ("samples", "programs", "tasks", "rounds"), rows)
     if failures.causes_left:
-        yield from (f"{failures.causes_left:,} rarer causes: {failures.samples_left:,} samples.", "")
+        yield from (
+            f"{count_noun(failures.causes_left, 'rarer cause')}: {count_noun(failures.samples_left, 'sample')}.",
+            "",
+        )
     rows = [(f"{name_fault(group.charged_to)}: {group.reason}", group.samples) for group in failures.unjudged_groups]
     yield from _write_counts("without a verdict; at fault", ("samples",), rows) if rows else ()
     for what, ends in (("round", failures.ends.rounds), ("task", failures.ends.tasks)):

@@ -78,10 +78,12 @@ def tabulate_gains(run: OptimisedRun) -> DataTable:
     partners = [metrics.partner for metrics in run.partners[1:]]
     ratios = {f"over {name}": RATIO for name in partners}
     counts = {"rounds": COUNT, "attempts": COUNT, "right": COUNT}
+    screens = {"best screen": RATIO} if any(task.screen for task in run.tasks) else {}
     rows = [
         [
             Said(task.task, link=("task", task.task)),
             task.gain,
+            *([task.screen] if screens else []),
             task.claim.value if task.best and task.claim else "counted" if task.best else task.lack or "no gain shown",
             *map(task.to_partner, partners),
             len({step.row.round for step in task.steps}),
@@ -91,10 +93,14 @@ def tabulate_gains(run: OptimisedRun) -> DataTable:
         ]
         for task in run.tasks
     ]
-    columns = {"task": TEXT, "gain": RATIO, "claim": TEXT, **ratios, **counts, "spread": SHARE}
-    return DataTable(
-        "gain of each task over its start program", columns, rows, ("spread", "rounds", "attempts", "right")
+    columns = {"task": TEXT, "gain": RATIO, **screens, "claim": TEXT, **ratios, **counts, "spread": SHARE}
+    note = (
+        "Gain and screen: times as good as the start program. A screen is a quick first timing, no result."
+        if screens
+        else ""
     )
+    least = ("spread", "rounds", "attempts", "right")
+    return DataTable("gain of each task over its start program", columns, rows, least, note=note)
 
 
 def tabulate_states(run: OptimisedRun) -> DataTable:
@@ -109,12 +115,16 @@ def tabulate_states(run: OptimisedRun) -> DataTable:
 
 def describe_gain(run: OptimisedRun) -> Iterator[str]:
     """The headlines: what was gained over each partner, and what that cost."""
+    screens = [f"{task.task} {task.screen}" for task in run.tasks if task.screen is not None]
+    if screens:
+        yield f"screens so far, first timings that are no result: {', '.join(screens)} times as good as the start"
+        yield "the full measurement comes at the run's end; a run that was stopped goes on with the same command"
     for metrics in run.partners:
         yield _describe_metrics(metrics, "fast" if run.objective == TIME.name else "good")
     usage = run.usage
     measured = "" if run.measured_seconds is None else f", {run.measured_seconds:.1f} s of measuring"
     tokens = usage.input_tokens + usage.output_tokens
-    yield f"it took {usage.requests:,} requests, {tokens:,} tokens, cost {format_cost(usage)}{measured}"
+    yield f"it took {count_noun(usage.requests, 'request')}, {tokens:,} tokens, cost {format_cost(usage)}{measured}"
     cost = run.cost
     if cost is not None:
         dollars = "cost unknown" if cost.usd is None else f"${cost.usd:.5f}" if cost.usd else "$0"
@@ -126,6 +136,9 @@ def describe_gain(run: OptimisedRun) -> Iterator[str]:
 
 def summarise_gain(run: OptimisedRun) -> str:
     """A few words for a list of runs."""
+    screens = [task.screen.value for task in run.tasks if task.screen is not None]
+    if run.gain is None and screens:
+        return f"screens only, {max(screens):.3f} at best"
     return NOTHING if run.gain is None else f"{run.gain.value:.3f} over {count_noun(run.gain.tasks, 'task')}"
 
 

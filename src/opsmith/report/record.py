@@ -49,6 +49,7 @@ class DataTable:
     rows: Sequence[Sequence[Value]]
     least: tuple[str, ...] = ()  # columns that a narrow terminal leaves out, these first
     has_total: bool = False  # the last row sums up the others
+    note: str = ""  # below it: what its columns mean, or what it shows
 
     @property
     def said_rows(self) -> list[list[Said]]:
@@ -68,7 +69,7 @@ class DataTable:
             [name, *(replace(own, shade="differs") if len({one.text for one in cells}) > 1 else own for own in cells)]
             for name, cells in zip(self.columns, lines, strict=True)
         ]
-        return DataTable(self.title, columns, rows)
+        return DataTable(self.title, columns, rows, note=self.note)
 
     @property
     def is_number(self) -> list[bool]:
@@ -100,6 +101,7 @@ def fit_table(table: DataTable) -> Table:
         if table.has_total and number == len(table.rows):
             grid.add_section()
         grid.add_row(*(printable(cell.text, keep="\n\t") for cell in row))
+    grid.caption = f"{printable(table.note, keep=chr(10))}\n" if table.note else None
     return grid
 
 
@@ -121,12 +123,16 @@ def write_grid(table: DataTable) -> Iterator[str]:
         links = (cell.link[1] if cell.link and cell.link[0] == "page" else "" for cell in row)
         cells = [f"[{text}]({address})" if address else text for text, address in zip(cells, links, strict=True)]
         yield f"| {' | '.join(cells)} |"
-    yield ""
+    yield from ("", escape_markup(table.note), "") if table.note else ("",)
 
 
 def write_tables(tables: Mapping[str, DataTable]) -> dict[str, Any]:
-    """For machines: by name the unit of each column, and the rows with their values."""
-    return {name: {"units": dict(table.columns), "rows": list(list_records(table))} for name, table in tables.items()}
+    """For machines: by name the unit of each column, and the rows with their values; the note, where there is one."""
+    return {
+        name: {"units": dict(table.columns), "rows": list(list_records(table))}
+        | ({"note": table.note} if table.note else {})
+        for name, table in tables.items()
+    }
 
 
 def list_records(table: DataTable) -> Iterable[dict[str, Any]]:

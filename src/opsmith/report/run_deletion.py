@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opsmith.errors import StoreError, UsageError
-from opsmith.report.tables import format_cost
+from opsmith.report.tables import count_noun, format_cost
 from opsmith.store import Store
 from opsmith.store.deletion import referring_runs
 from opsmith.store.spending import known_usd
@@ -33,7 +33,8 @@ def describe_run_contents(store: Store, run: str) -> str:
         if usage.cost_usd is not None
         else f", at least {format_cost(replace(usage, cost_usd=known_usd(store, run)))}"
     )
-    replies = f"{usage.requests:,} replies of {usage.input_tokens + usage.output_tokens:,} tokens"
+    tokens = f"{usage.input_tokens + usage.output_tokens:,} tokens"
+    replies = f"{usage.requests:,} {'reply' if usage.requests == 1 else 'replies'} of {tokens}"
     solved = f"{summary.solved} of {summary.tasks} tasks solved"
-    about = f"run {run} ({summary.end or 'no end told'}): {summary.samples:,} samples"
+    about = f"run {run} ({summary.end or 'no end told'}): {count_noun(summary.samples, 'sample')}"
     return f"{about}, {replies}, cost {format_cost(usage)}{least}, {solved}"

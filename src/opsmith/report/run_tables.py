@@ -18,6 +18,11 @@ from opsmith.store import Store
 _TOKENS = ("input", "cached", "output")
 _SHADES = (0.05, 0.2, 0.5)  # shares of right samples from which a cell is darker
 _MOODS = {"solved": "good", "unsolved": "bad"}
+_MODELS = (
+    "Samples: those of rounds that solve tasks; tokens and cost: of all that was asked. rate: pass@1 over the tasks "
+    "that a model was tried at, at the best temperature. first: tasks of the run that it solved before any other did."
+)
+_JOIN = " join is no model: these programs were joined from those of a split task's nodes."
 
 
 def write_json(store: Store, runs: Sequence[str]) -> str:
@@ -80,7 +85,17 @@ def tabulate_groups(run: RunView) -> DataTable:
         for row, own in zip((*run.groups, run.overall), words, strict=True)
     ]
     columns = {"group": TEXT, "solved": COUNT, "pass@1": SHARE, "pass@n": SHARE, "n": COUNT}
-    return DataTable("", {**columns, "round of each solution": TEXT}, rows, ("n",), has_total=True)
+    note = f"pass@1, pass@n: {describe_sampling([run])}; 0 where it is unsolved. Brackets: 95 %, over those samples."
+    return DataTable("", {**columns, "round of each solution": TEXT}, rows, ("n",), has_total=True, note=note)
+
+
+def describe_sampling(runs: Sequence[RunView]) -> str:
+    """Which samples of a task pass@k counts."""
+    temperatures = {run.told.get("temperatures", "").replace(" ", ", ") for run in runs} - {""}
+    asked = f" (of {temperatures.pop()})" if len(temperatures) == 1 else ""
+    counts = list(dict.fromkeys(str(run.overall.n) for run in runs if run.overall.n))
+    size = f"n = {' or '.join(counts)}" if counts else "n"
+    return f"of {size} samples of a task at its best temperature{asked}, in the round that solved it"
 
 
 def say_pass_at_1(row: GroupRow) -> Said:
@@ -123,11 +138,12 @@ def tabulate_rounds(run: RunView) -> DataTable:
 def tabulate_curve(run: RunView) -> DataTable:
     """pass@k of each series of samples."""
     rows = [(point.series, point.k, point.estimate) for point in run.pass_at_k]
-    return DataTable("pass@k", {"series": TEXT, "k": COUNT, "pass@k": SHARE}, rows)
+    note = "Of k samples of a task at its best temperature. Brackets: 95 %, over its samples there."
+    return DataTable("pass@k", {"series": TEXT, "k": COUNT, "pass@k": SHARE}, rows, note=note)
 
 
 def tabulate_tasks(run: RunView) -> DataTable:
-    """What came of each task. rate: as pass@1 counts it; right and judged: over all rounds and temperatures."""
+    """What came of each task."""
     rows = [
         (
             Said(row.id, link=("task", row.id)),
@@ -140,7 +156,8 @@ def tabulate_tasks(run: RunView) -> DataTable:
         for row in run.tasks
     ]
     columns = {"task": TEXT, "state": TEXT, "round": COUNT, "rate": SHARE, "right": COUNT, "judged": COUNT}
-    return DataTable("tasks", columns, rows)
+    note = "rate: as pass@1 counts it, at the best temperature; right and judged: over all rounds and temperatures."
+    return DataTable("tasks", columns, rows, note=note)
 
 
 def tabulate_known(known: Iterable[KnownResult]) -> DataTable:
@@ -202,4 +219,5 @@ def tabulate_models(models: Iterable[ModelFigures]) -> DataTable:
     ]
     columns = {"model": TEXT, "roles": TEXT, "requests": COUNT, **dict.fromkeys(_TOKENS, "tokens"), "cost": USD}
     columns |= {"samples": COUNT, "right": COUNT, "rate": SHARE, "solved": COUNT, "first": COUNT}
-    return DataTable("models", columns, rows, ("reasoning", "first", "input", "roles", "output", "requests"))
+    least = ("reasoning", "first", "input", "roles", "output", "requests")
+    return DataTable("models", columns, rows, least, note=_MODELS + _JOIN * any(row[0] == "join" for row in rows))

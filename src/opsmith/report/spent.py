@@ -10,7 +10,7 @@ from rich.table import Table
 
 from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage, printable
-from opsmith.report.tables import make_table, not_a_model
+from opsmith.report.tables import count_noun, make_table, not_a_model
 from opsmith.results.by_model import name_proposers, share_bills
 from opsmith.store.proposers import sum_bills
 from opsmith.store.queries import Reader
@@ -74,9 +74,9 @@ def spent_lines(spent: RunBill) -> Iterator[str]:
     elif spent.total.cost_usd is None:
         yield "cost    unknown: no price of this model at this server is listed"
     if spent.pictures:
-        yield f"images  {spent.pictures:,} pictures were sent with the requests; their tokens are in the input"
+        yield f"images  {count_noun(spent.pictures, 'picture')} sent with the requests; their tokens are in the input"
     if spent.uncounted:
-        yield f"warning: {spent.uncounted:,} requests were answered without token counts, which every sum lacks"
+        yield f"warning: {count_noun(spent.uncounted, 'request')} answered without token counts, which every sum lacks"
 
 
 def _sum_bill(reader: Reader, run: str, by: By) -> dict[str, Usage]:

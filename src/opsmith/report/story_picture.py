@@ -171,7 +171,7 @@ def _write_code(text: str, chars: int) -> Iterator[_Line]:
     rows = [row for line in text.rstrip().splitlines() for row in _wrap_text(line, chars)]
     yield from (_Line(row) for row in rows[:_MOST_LINES])
     if len(rows) > _MOST_LINES:
-        yield _Line(f"... {len(rows) - _MOST_LINES:,} more lines", "dim")
+        yield _Line(f"... {count_noun(len(rows) - _MOST_LINES, 'more line')}", "dim")
 
 
 def _wrap_text(text: str, chars: int, indent: str = "    ") -> list[str]:

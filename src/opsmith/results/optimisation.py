@@ -85,6 +85,12 @@ class OptimisedTask:
         return measure_spread([step.to_start.value for step in self.steps if step.to_start is not None])
 
     @property
+    def screen(self) -> Interval | None:
+        """The best of its screens, where nothing is graded in full yet: it steers the run and is no result."""
+        screens = [step.to_start for step in self.steps if step.to_start is not None and self.lack == NOT_GRADED]
+        return max(screens, key=lambda ratio: ratio.value, default=None)
+
+    @property
     def published(self) -> float | None:
         """The gain that may be published: 1 where nothing became better or no difference was shown, None where nothing
         can be said."""
@@ -245,6 +251,8 @@ def _read_task(
         steps.append(family.read_step(row, names[row.number % len(names)], kept))
     if best is None:
         lack = _explain_start(lineage, grades)
+        if not lack and not grades and any(step.to_start and step.to_start.low > 1 for step in steps):
+            lack = NOT_GRADED  # its round goes on, or was stopped
         return OptimisedTask(lineage.task, start, None, tuple(steps), None, None, {}, lack=lack)
     return OptimisedTask(
         task=lineage.task,

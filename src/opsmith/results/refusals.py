@@ -46,12 +46,14 @@ _ASIDE = re.compile(r" \((?:[^()]*line \d+|input|rank \d+)\)| (?:of|at) [A-Za-z_
 _LINES = re.compile(r": line \d+ .*", re.DOTALL)  # of each use of a stream
 _QUOTED = re.compile(r"(['`‘])[A-Za-z_]\w*(['`’])")
 _NAMED = re.compile(r"\b(?:[A-Za-z]+\d\w*|[A-Za-z]\w*_\w+|__\w+)\b")  # fn_mul, E1, fp32
-_NUMBER = re.compile(r"(?<!HTTP )(?<!value )(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b(?!\.\w)")
+_NUMBER = re.compile(r"(?<!HTTP )(?<!step )(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b(?!\.\w)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]|(?<=\w)\([^()]*\)")
 _CHOICE = re.compile(r"\bone of .*")  # what a task allows
 _WORD = re.compile(r"\b[a-z]{3,}\b")
 _DIFFERING = re.compile(r"; (\d+) of (\d+) entries differ")
-_LACK = re.compile(r"no stream holds value (\d+) of \S+ of the reference, ([^:]+)")
+_HELD_NOWHERE = ("no stream holds value", "of the reference,")  # as a model is told; as a reader is:
+_NOT_COMPUTED = ("the program never computes step", "of the PyTorch reference,")
+_LACK = re.compile(r"(?:holds value|computes step) (\d+) of \S+ of the (?:PyTorch )?reference, ([^:]+)")
 _HAS_ALL = re.compile("every entry is .* times|these are the right values|the reference with")  # hints
 _GIVEN = re.compile(r"^ +given: +(.*)$", re.MULTILINE)  # of a finding's block
 _LINE = re.compile(r"\bline \d+: ")
@@ -147,7 +149,7 @@ class RunRefusals:
         first = ", ".join(f"{name} ({samples:,})" for _, name, samples in lacks)
         return (
             f"{sum(samples for *_, samples in lacks):,} of {self.refused:,} refused samples: every entry differs; the "
-            f"next value of the reference that none of their streams holds: {first}"
+            f"first step of the PyTorch reference that they never compute: {first}"
         )
 
     def sort_by_nearness(self) -> list[RefusalGroup]:
@@ -270,6 +272,8 @@ def describe_finding(finding: Diagnostic) -> str:
     """The cause in a line: where, and the rule or what broke it; of values that differ, what their pattern says."""
     if finding.kind == "DATA":
         head = finding.remedy.partition(":")[0] or "the values differ"
+        for told, said in zip(_HELD_NOWHERE, _NOT_COMPUTED, strict=True):
+            head = head.replace(told, said)
         return printable(_HEADS.get(head, head))
     return printable(": ".join(words for words in (_name_where(finding), _name_fault(finding)) if words))
 
@@ -321,7 +325,7 @@ def describe_nearness(nearness: Nearness) -> str:
     """How far a refused program came, in words.
 
     >>> describe_nearness(Nearness(Stage.MATCH.rank, 5, True, 0, -0.25, 0))
-    'failed within 5 draws; at least half of the entries are right; largest error on any draw 0.25'
+    'wrong within the first 5 inputs; at least half of the entries are right; largest error 0.25'
     >>> describe_nearness(Nearness(Stage("TYPE").rank, 0, False, 0, -math.inf, 7))
     'refused at line 7, before it ran'
     """
@@ -329,10 +333,11 @@ def describe_nearness(nearness: Nearness) -> str:
         return "no program"
     if nearness.stage < Stage.RUN.rank:
         return f"refused{f' at line {nearness.line}' if nearness.line else ''}, before it ran"
-    failed = f"failed within {nearness.draws:,} draw{'s' * (nearness.draws != 1)}"
+    several = f"within the first {nearness.draws:,} inputs" if nearness.draws != 1 else "on the first input"
+    failed = f"wrong {several}" if nearness.stage == Stage.MATCH.rank else f"stopped {several}"
     entries = "at least half of the entries are right" if nearness.is_mostly_right else ""
     has_error = nearness.stage == Stage.MATCH.rank and math.isfinite(nearness.closeness)
-    error = f"largest error on any draw {-nearness.closeness:.3g}" if has_error else ""
+    error = f"largest error {-nearness.closeness:.3g}" if has_error else ""
     return "; ".join(filter(None, (failed, entries, error)))
 
 

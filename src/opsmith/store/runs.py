@@ -6,6 +6,8 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Row, Table, exists, func, select, true
@@ -17,6 +19,7 @@ from opsmith.store.requests import RequestQueries
 from opsmith.store.rows import RunInfo, task_from_body
 from opsmith.store.schema import run_end, session_end, text
 
+_KNOWN, _SETTINGS = 8, 3  # runs, and settings of each, that a message names
 EARLIER = "a run without a secret"  # of all runs that were begun before runs had one
 
 
@@ -68,16 +71,19 @@ class RunQueries(RequestQueries):
         """Oldest first."""
         return self._summarise_rows(self.fetch_rows(select(schema.run).order_by(schema.run.c.at)))
 
-    def find_run(self, name: str) -> str:
-        """The id of the run whose id or name this is, or else whose id begins so."""
+    def find_run(self, name: str | None) -> str:
+        """The id of the run whose id or name this is, or else whose id begins so; None: the newest run."""
         ids, names = self.list_ids(), self.read_names()
+        if name is None and ids:
+            return ids[-1]
         named = [run for run, own in names.items() if own == name]
-        matches = [name] if name in ids else named[-1:] or [run for run in ids if run.startswith(name)]
-        if len(matches) == 1:
+        matches = [name] if name in ids else named[-1:] or [run for run in ids if run.startswith(name or "")]
+        if name and len(matches) == 1:
             return matches[0]
+        given = "" if name is None else f" {name!r}"
         problem = "no such run" if not matches else "more than one run begins so"
-        known = ", ".join(f"{names[run]} ({run})" if run in names else run for run in matches or ids)
-        raise UsageError(f"run {name!r}: {problem} in {self.path}; known: {known or 'none'}")
+        known = _tell_apart([run for run in reversed(self.list_runs()) if run.info.id in (matches or ids)])
+        raise UsageError(f"run{given}: {problem} in {self.path}; known: {known or 'none; try: opsmith run'}")
 
     def read_info(self, run: str) -> RunInfo | None:
         rows = self.fetch_rows(select(schema.run).where(schema.run.c.id == run))
@@ -216,6 +222,20 @@ _NO_RECORDS = {
 def _is_of(table: Table, run: str | None) -> Any:
     """A condition: a row of that run; None: of any."""
     return true() if run is None else table.c.run == run
+
+
+def _tell_apart(runs: Sequence[RunSummary]) -> str:
+    """When each began, what it came to, and the settings in which they differ."""
+    told = [{"model": run.info.model, "seed": run.info.seed, **run.info.settings} for run in runs]
+    differing = [name for name in dict.fromkeys(chain(*told)) if len({str(own.get(name)) for own in told}) > 1]
+    texts = []
+    for run, own in zip(runs[:_KNOWN], told, strict=False):
+        began = f"{datetime.fromtimestamp(run.started, UTC):%Y-%m-%d %H:%M} UTC"
+        marks = [run.info.id] * bool(run.info.name) + [began, f"solved {run.solved} of {run.tasks}"]
+        marks += [f"{name} {own.get(name)}" for name in differing[:_SETTINGS] if own.get(name) is not None]
+        texts.append(f"{run.info.label} ({', '.join(marks)})")
+    rest = f"; and {len(runs) - _KNOWN} earlier ones: opsmith runs" if len(runs) > _KNOWN else ""
+    return "; ".join(texts) + rest
 
 
 def _run_info(row: Row[Any], names: Mapping[str, str]) -> RunInfo:

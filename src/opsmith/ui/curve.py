@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from opsmith.report.pages import format_share
+from opsmith.report.tables import count_noun
 from opsmith.ui.snapshot import RoundLine, RunSnapshot
 
 WIDTH, HEIGHT = 440.0, 190.0  # of a picture
@@ -66,12 +67,13 @@ def _chart_solved(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCh
         solved[-1] += snapshot.pending_count
     place_x, x_ticks = _scale_axis(samples[-1], LEFT, RIGHT, least_step=1.0)
     place_y, y_ticks = _scale_axis(snapshot.task_count, BOTTOM, TOP, least_step=1.0)
+    tasks = count_noun(snapshot.task_count, "task")
     points = tuple(
         CurvePoint(
             place_x(x),
             place_y(y),
             line.number,
-            f"round {line.number} {'goes on: ' * is_open}{y} of {snapshot.task_count} tasks, {x:,} samples judged",
+            f"round {line.number} {'goes on: ' * is_open}{y} of {tasks}, {count_noun(x, 'sample')} judged",
             is_open,
         )
         for line, x, y in zip(rounds, samples, solved, strict=True)
@@ -97,12 +99,12 @@ def _chart_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCha
             place_x(line.number),
             place_y(rate),
             line.number,
-            f"after round {line.number}: pass@1 {format_share(rate)} over {snapshot.task_count} tasks",
+            f"after round {line.number}: pass@1 {format_share(rate)} over {count_noun(snapshot.task_count, 'task')}",
             False,
         )
         for line, rate in zip(rounds, rates, strict=True)
     )
-    note = "Mean over all tasks: of a solved one, the share of right samples in the round that solved it; else 0."
+    note = "Mean over all tasks: the share of right samples at the best temperature in the round that solved a task."
     line = _join_points([(point.x, point.y) for point in points])
     return CurveChart("pass@1 by round", "round", "pass@1", note, points, line, x_ticks, y_ticks)
 

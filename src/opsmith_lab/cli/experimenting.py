@@ -141,6 +141,12 @@ def _print_forecast(
     with open_if_there(place) as store:
         lines = {name: forecast_runs(runs, store) for name, runs in planned.items()}
     assumed = list_assumptions([run.settings for runs in planned.values() for run in runs])
+    assumed += tuple(
+        f"{experiment.name}: arm {arm.name} is the first round of {arm.first_round_of}, and asks nothing of its own."
+        for experiment in experiments
+        for arm in experiment.arms
+        if arm.first_round_of
+    )
     if as_json:
         print(json.dumps({"experiments": to_json(lines), "assumed": assumed}, indent=1))
         return

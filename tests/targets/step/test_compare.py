@@ -292,7 +292,9 @@ def test_the_first_value_of_the_reference_that_no_stream_holds_is_named(change, 
     task = load_tasks(["norm_0"])[0]
     (error,) = verify(task, (task.impl or "").replace(*change)).errors
     assert f"every entry differs; no stream holds {words}" in error.remedy
-    assert mask_names(describe_finding(error)).startswith(f"every entry differs; no stream holds {words[:7]}")
+    assert mask_names(describe_finding(error)).startswith(
+        f"every entry differs; the program never computes step {words[6]}"
+    )
 
 
 def test_streams_of_other_programs_of_a_batch_are_not_a_programs_own():

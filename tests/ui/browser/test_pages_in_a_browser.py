@@ -398,3 +398,18 @@ def test_without_javascript_everything_but_the_updates_works(
     page.goto(f"{site}/runs/{run}/results")
     page.get_by_role("link", name="Show them").click()
     expect(page.get_by_role("heading", name="Curves")).to_be_visible()
+
+
+def test_a_part_that_does_not_come_and_a_server_that_is_gone_are_said(browser: Browser, finished: Path, run: str):
+    page = browser.new_page()
+    with pages_of(finished) as address:
+        page.route(
+            "**/results",
+            lambda way: way.fulfill(status=500) if "hx-request" in way.request.headers else way.continue_(),
+        )
+        page.goto(f"{address}/runs/{run}/results")
+        expect(page.get_by_role("alert")).to_contain_text("The server could not answer (500)")
+        page.goto(f"{address}/")
+        expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_contain_text("No answer from the server since")
+    page.close()
