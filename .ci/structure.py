@@ -39,9 +39,9 @@ GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (745_300, 640_000),
-    "tokens in src/": (865_600, 735_000),
-    "private helpers of <= 3 lines with one call": (341, 200),
+    "tokens of the core": (747_000, 640_000),
+    "tokens in src/": (873_600, 735_000),
+    "private helpers of <= 3 lines with one call": (327, 200),
     "modules with one importer": (122, 100),
     "imports of ours inside functions, outside cli": (48, 60),
     "functions that a setting passes on its walk": (23, 24),
