@@ -257,7 +257,8 @@ def draw_course(many: ManyRuns, shown: str, by: str, group: str = "") -> Figure:
 def draw_courses(many: ManyRuns) -> Iterator[Figure]:
     """The figures where nobody chose: what was solved, and what was gained, by round and by cost; pass@k."""
     by_cost = "cost" if any(step.cost for run in many.runs for step in run.course) else "tokens"
-    for shown in ("solved", "gain") if any(run.optimised for run in many.runs) else ("solved",):
+    has = {"solved": any(run.is_solving for run in many.runs), "gain": any(run.optimised for run in many.runs)}
+    for shown in (name for name, is_there in has.items() if is_there):
         yield from (draw_course(many, shown, "round"), draw_course(many, shown, by_cost))
     if any(run.pass_at_k for run in many.runs):
         yield from annotate_figures([draw_pass_at_k(many.runs)], many.runs)
@@ -326,5 +327,5 @@ def _head_setting(name: str) -> str:
 
 def list_figures(run: RunView) -> list[Figure]:
     """All figures of a run; one without data is left out."""
-    solved = draw_course(gather_runs([run]), "solved", "tokens")
-    return [figure for figure in (solved, *draw_rounds(run)) if figure.spec["data"]["values"]]
+    solved = [draw_course(gather_runs([run]), "solved", "tokens")] * run.is_solving
+    return [figure for figure in (*solved, *draw_rounds(run)) if figure.spec["data"]["values"]]

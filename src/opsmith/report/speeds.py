@@ -14,7 +14,7 @@ from opsmith.measuring.objectives import order_objectives
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
 from opsmith.records import TIME, Candidate, Objective
 from opsmith.report.record import RATIO, SHARE, TEXT, DataTable, Said
-from opsmith.report.tables import NOTHING, list_names
+from opsmith.report.tables import NOTHING, count_noun, list_names
 from opsmith.results.bests import list_best
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
@@ -261,7 +261,8 @@ def write_percent(share: Interval | None) -> str:
 
 def _describe_build(measurement: SpeedMeasurement) -> str:
     device = measurement.device_name or measurement.device
-    counts = f"{measurement.pairs} pairs in {measurement.processes} processes" if measurement.pairs else ""
+    processes = f"{measurement.processes} process{'es' * (measurement.processes != 1)}"
+    counts = f"{count_noun(measurement.pairs, 'pair')} in {processes}" if measurement.pairs else ""
     drawing = f"inputs drawn anew in {measurement.drawing:.2g} s" if measurement.drawing else ""
     repeats = f"came again: {measurement.repeats}" if measurement.repeats else ""
     texts = (device, f"protocol {measurement.protocol}", counts, drawing, repeats, measurement.flags)
