@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,11 @@ SECRET = "the tests'"  # the installation's, so that hidden sizes are the same e
 GOLDEN = Path(__file__).parent / "golden"
 
 pytest_plugins = ["warm_pools"]
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # a shell starts what ends in & like that, and children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # a busy machine draws slowly: that says nothing of what is drawn
 hypothesis.settings.register_profile("busy", suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None)

@@ -52,7 +52,7 @@ def test_a_run_reasons_and_plans_and_its_thoughts_are_counted_once(tmp_path: Pat
     assert "reasoning_effort" in body or body["thinking"] == {"type": "adaptive"}
     assert (result.solved, talk.problems) == (1, [])
     assert (result.usage.output_tokens, result.usage.reasoning_tokens) == (40, THINKING)
-    assert any("40 output (25 of them reasoning) in 1 requests" in line for line in closing_lines(result))
+    assert any("40 output (25 of them reasoning) in 1 request" in line for line in closing_lines(result))
     assert detail.candidates[-1].verdict.warnings == (), "a plan was asked for: nothing was tried"
     assert (detail.candidates[-1].source or "").strip() == RIGHT
 

@@ -214,4 +214,4 @@ def test_a_store_holds_the_pictures_that_were_sent_and_counts_them(tmp_path: Pat
     assert call.messages == shown
     assert bill.pictures == pictures
     assert list(bill.by) == ["round", "agent", "task"]
-    assert any("2 pictures were sent" in line for line in spent_lines(bill)) == bool(pictures)
+    assert any("2 pictures sent with the requests" in line for line in spent_lines(bill)) == bool(pictures)
