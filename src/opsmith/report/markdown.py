@@ -16,7 +16,7 @@ from opsmith.report.many_runs import gather_runs, tabulate_course, tabulate_runs
 from opsmith.report.pages import format_moment
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value, escape_markup, write_grid
 from opsmith.report.run_tables import list_tables, say_pass_at_1
-from opsmith.report.speeds import list_reasons
+from opsmith.report.speeds import list_builds, list_reasons
 from opsmith.report.tables import count_noun, format_duration
 from opsmith.report.verdicts import name_fault
 from opsmith.report.views import RunView, run_view
@@ -146,7 +146,7 @@ def _write_parts(view: RunView, tables: Mapping[str, DataTable]) -> Iterator[str
         yield from ("## Speed", "", f"{view.speed_summary}.", "", *write_grid(tables["speeds"]))
         for reason in list_reasons(view.speeds):
             yield from (f"Not said: {escape_markup(reason)}", "")
-        for build in dict.fromkeys(row.build for row in view.speeds):
+        for build in list_builds(view.speeds):
             yield from (escape_markup(build), "")
     if view.models:
         yield from ("## Models", "", *write_grid(tables["models"]))

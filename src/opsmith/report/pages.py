@@ -21,7 +21,7 @@ from opsmith.report.attempts import CallView
 from opsmith.report.conversations import is_tool_turn
 from opsmith.report.languages import tabulate_by_language, tabulate_languages
 from opsmith.report.run_tables import list_tables
-from opsmith.report.speeds import list_reasons, tabulate_speeds
+from opsmith.report.speeds import list_builds, list_reasons, tabulate_speeds
 from opsmith.report.tables import count_noun, format_cost, format_duration, list_names
 from opsmith.report.verdicts import name_fault
 from opsmith.results.intervals import Estimate
@@ -96,6 +96,7 @@ def make_environment(*packages: str) -> Environment:
         "duration": format_duration,
         "cost": format_cost,
         "sentence": list_names,
+        "builds": list_builds,
         "reasons": list_reasons,
         "agent": name_agent,
         "fault": name_fault,

@@ -85,7 +85,7 @@ class SpeedRow:
     figures: tuple[Said, ...]  # time of one call, GB/s, GFLOP/s, share of the device's limit, ratio
     claim: str
     reason: str
-    build: str  # device, protocol and build in one text
+    how: tuple[str, str, str]  # device and protocol; how often; flags of the build
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,20 @@ def word_report(report: SpeedReport, task: str = "", sample: str | None = None) 
         ),
         claim=_write_claim(measurement),
         reason=explain_missing(report),
-        build=_describe_build(measurement),
+        how=_describe_measuring(measurement),
     )
+
+
+def list_builds(rows: Iterable[SpeedRow]) -> list[str]:
+    """Where, how and of which build the figures are: a line for each device, protocol and build."""
+    often: dict[tuple[str, str], dict[str, None]] = {}
+    for row in rows:
+        where, times, flags = row.how
+        often.setdefault((where, flags), {})[times] = None
+    return [
+        ", ".join(text for text in (where, " or ".join(filter(None, times)), flags) if text)
+        for (where, flags), times in often.items()
+    ]
 
 
 def list_reasons(rows: Iterable[SpeedRow]) -> list[str]:
@@ -259,14 +271,14 @@ def write_percent(share: Interval | None) -> str:
     return NOTHING if share is None else f"{100 * share.value:.0f} %"
 
 
-def _describe_build(measurement: SpeedMeasurement) -> str:
+def _describe_measuring(measurement: SpeedMeasurement) -> tuple[str, str, str]:
     device = measurement.device_name or measurement.device
     processes = f"{measurement.processes} process{'es' * (measurement.processes != 1)}"
     counts = f"{count_noun(measurement.pairs, 'pair')} in {processes}" if measurement.pairs else ""
-    drawing = f"inputs drawn anew in {measurement.drawing:.2g} s" if measurement.drawing else ""
+    drawing = "inputs drawn anew" * bool(measurement.drawing)
     repeats = f"came again: {measurement.repeats}" if measurement.repeats else ""
-    texts = (device, f"protocol {measurement.protocol}", counts, drawing, repeats, measurement.flags)
-    return ", ".join(text for text in texts if text)
+    often = ", ".join(text for text in (counts, drawing, repeats) if text)
+    return f"{device}, protocol {measurement.protocol}", often, measurement.flags
 
 
 def _write_ratio(measurement: SpeedMeasurement) -> str:
