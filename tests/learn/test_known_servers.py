@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -101,12 +102,10 @@ def act_at(number: int, act: Callable[[], object]) -> Callable[[Event], None]:
     return watch
 
 
-def submit_from_another_process(path: Path) -> None:
-    child = os.fork()
-    if not child:
-        submit_once(path)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+def submit_beside(path: Path) -> None:
+    """From a thread of its own: this one has a loop that goes, and a fork of a process with threads may never end."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(submit_once, path).result()
 
 
 def test_killed_and_started_again_it_is_sent_the_same_with_what_was_submitted(
@@ -115,12 +114,12 @@ def test_killed_and_started_again_it_is_sent_the_same_with_what_was_submitted(
     whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
     with SERVERS[family](answer_if_shown) as server:
         run = partial(run_asked, url=server.url, family=family, known=known)
-        result = run(whole, watch=act_at(4, partial(submit_from_another_process, whole)))
+        result = run(whole, watch=act_at(4, partial(submit_beside, whole)))
 
         def run_session() -> None:
             def die() -> None:
                 if killed.exists():
-                    submit_from_another_process(killed)
+                    submit_beside(killed)
                 os.kill(os.getpid(), signal.SIGKILL)
 
             run(killed, watch=act_at(4, die))
