@@ -25,7 +25,7 @@ run: .venv/.core
 	$(BIN)/opsmith run experiments/main.toml --secret 1
 
 test: .venv/.installed
-	$(BIN)/python -m pytest -n 4 $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -n 3 $(PYTEST_FLAGS)
 
 # The optimisation pass on 12 kernels in C, or on all 24, by the embedded tuner and analyst: minutes, no model, no key.
 optimise: .venv/.installed
