@@ -73,6 +73,7 @@ def joins_and_dies(machines: Machines, folder: Path, alone: Contents) -> None:
             done = judged(folder / "ray")
             if lost == 1:  # the other one goes on with the work before it is lost too
                 wait_until(lambda: judged(folder / "ray") > done or not run.alive, why=lambda: run.said)  # noqa: B023
+                assert run.said.count(WAITS) == waits
         wait_until(lambda: run.said.count(WAITS) > waits or not run.alive, why=lambda: run.said)
         assert run.alive, run.said
         machines.join()

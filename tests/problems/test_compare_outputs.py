@@ -182,8 +182,8 @@ def test_tensors_of_one_output_are_fields_or_have_names_of_their_own(wording: Wo
         (lambda values: values.mul_(1.015), "every entry is 1.015 times the expected one"),
         (lambda values: values.copy_(values.flip(-1)), "these are the right values in another order: check the order"),
         (lambda values: values.add_(1.0), "every entry differs: check which values are combined"),
-        (lambda values: values[:, 0].add_(1.0), "6 of 12 entries are right: check order"),
-        (put(99.0, 0, 0, 0), "11 of 12 entries are right: check order"),
+        (lambda values: values[:, 0].add_(1.0), "some entries are right"),
+        (put(99.0, 0, 0, 0), "some entries are right"),
     ],
 )
 def test_the_pattern_of_wrong_entries_is_told(change: Change, words: str) -> None:
@@ -208,7 +208,7 @@ def test_what_is_expected_may_be_constant_itself() -> None:
 )
 def test_other_sizes_than_the_base_shape_are_blamed(label: str, is_base: bool) -> None:
     words = hint(put(99.0, 0, 0, 0), label=label)
-    assert words.startswith("11 of 12 entries are right" if is_base else "the base shape was right")
+    assert words.startswith("some entries are right" if is_base else "the base shape was right")
 
 
 @pytest.mark.parametrize(

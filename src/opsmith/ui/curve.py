@@ -104,7 +104,10 @@ def _chart_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCha
         )
         for line, rate in zip(rounds, rates, strict=True)
     )
-    note = "Mean over all tasks: the share of right samples at the best temperature in the round that solved a task."
+    note = (
+        "Mean over all tasks: of a solved one, the share of right samples at its best temperature, in the round that "
+        "solved it; else 0."
+    )
     line = _join_points([(point.x, point.y) for point in points])
     return CurveChart("pass@1 by round", "round", "pass@1", note, points, line, x_ticks, y_ticks)
 

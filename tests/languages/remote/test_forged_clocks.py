@@ -39,16 +39,19 @@ def test_a_forged_clock_is_contradicted_by_ours_on_the_other_machine(
     assert "the clock outside it" in report.measurement.reason
 
 
+OF_PROCESS = "what the clock of its process says"
+
+
 @pytest.mark.parametrize(
     ("attack", "words"),
     [
-        ("patched_partner", "beside the program the partner takes"),
-        ("answers_ahead", "the clock"),  # outside it, or of its process: whichever a busy machine lets speak first
-        ("forged_by_a_quarter", "what the clock of its process says"),
+        ("patched_partner", ["beside the program the partner takes"]),
+        ("answers_ahead", ["the clock outside it", OF_PROCESS]),  # whichever a busy machine lets speak first
+        ("forged_by_a_quarter", [OF_PROCESS]),
     ],
 )
 def test_a_partner_is_known_from_a_process_without_the_program_there_too(
-    pool: Pool, room: TimingRoom, tmp_path: Path, attack: str, words: str
+    pool: Pool, room: TimingRoom, tmp_path: Path, attack: str, words: list[str]
 ) -> None:
     source = (ATTACKS / f"row_sum__{attack}.c").read_text("utf-8")
     request = make_request("row_sum", ["small"], source, MeasuringGrade.SCREEN)
@@ -60,4 +63,4 @@ def test_a_partner_is_known_from_a_process_without_the_program_there_too(
     if ratio is not None:  # a thread that found no processor gains nothing
         assert ratio.precise.low <= LEAST_GAIN
     else:
-        assert words in report.measurement.reason
+        assert any(own in report.measurement.reason for own in words)

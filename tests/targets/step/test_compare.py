@@ -67,7 +67,7 @@ def poke(value, *index):
         (SQUARE, lambda x: x.flip(0), "the right values in another order"),
         (SQUARE, lambda x: x.flatten().reshape(16, 7).t().contiguous(), "the right values in another order"),
         (SQUARE, lambda x: x[:, torch.arange(16).roll(5)], "the right values in another order"),
-        (SQUARE, poke(9.0, 2, 3), "111 of 112 entries are right"),
+        (SQUARE, poke(9.0, 2, 3), "some entries are right"),
         (MASK, lambda x: x * (1 - 1e-6), "exactly"),
         (SQUARE, lambda x: x[0], "given a tensor of shape (16,)"),
         (SQUARE, lambda x: x.t(), "given a tensor of shape (16, 7)"),
