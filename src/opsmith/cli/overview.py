@@ -7,17 +7,22 @@ PURPOSE = (
     "when it passes every check and test; what was solved helps with the rest.",
 )
 GROUPS = {  # group -> command -> module, of this folder where it names no package, and what it does
-    "Write": {
+    "Prepare": {
         "tasks": ("inspecting", "List the bundled tasks, or show one."),
         "models": ("inspecting", "List the models and their keys' state."),
         "prompt": ("writing", "Print what a model would be sent."),
         "manual": ("writing", "Try what of a language's manual a prompt would quote."),
-        "run": ("running", "Write programs, round by round: ask, judge, ask again."),
-        "submit": ("submitting", "Give a run a program of yours while it goes."),
-        "plan": ("planning", "Show how a task can be split."),
+        "devices": ("describing", "Describe this machine; measure what it can do at most."),
         "init": ("starting", "Make a project of your own that works."),
         "new-task": ("starting", "Draft a task from a PyTorch function or module."),
         "import": ("importing", "Turn problems of others into problem files."),
+    },
+    "Write": {
+        "plan": ("planning", "Show how a task can be split."),
+        "run": ("running", "Write programs, round by round: ask, judge, ask again."),
+        "submit": ("submitting", "Give a run a program of yours while it goes."),
+        "pause": ("serving", "Let a run wait: what is in flight is finished, nothing starts."),
+        "resume": ("serving", "Let a paused run go on."),
     },
     "Judge": {
         "verify": ("judging", "Judge programs or replies."),
@@ -32,12 +37,12 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "compare": ("comparing", "Compare runs: in one table, one figure, task by task."),
         "report": ("reporting", "Write what came of runs."),
         "draw": ("drawing", "Draw what came of one task of a run."),
+        "ui": ("serving", "Look at runs in a browser, live, until Ctrl-C."),
+    },
+    "Keep order": {
         "note": ("remarking", "Write a note on a run, or print it."),
         "tag": ("remarking", "Tag or name a run, or print its tags."),
         "archive": ("remarking", "Hide a run from lists; nothing of it is deleted."),
-        "ui": ("serving", "Look at runs in a browser, live, until Ctrl-C."),
-        "pause": ("serving", "Let a run wait: what is in flight is finished, nothing starts."),
-        "resume": ("serving", "Let a paused run go on."),
     },
     "Speed up": {
         "optimise": ("optimising", "Make right programs better, round by round."),
@@ -45,10 +50,9 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "profile": ("profiling", "Say why a right program is as fast as it is."),
         "cost": ("writing", "Print a program's cost figures."),
         "pareto": ("fronts", "Show which right programs of runs no other one beats."),
-        "devices": ("describing", "Describe this machine; measure what it can do at most."),
     },
     "Repeat": {
-        "experiment": ("opsmith_lab.cli.experimenting", "Run an experiment of the paper."),
+        "experiment": ("opsmith_lab.cli.experimenting", "Run an experiment of the paper, or a study of what models do."),
         "bench": ("opsmith_lab.cli.measuring", "Measure verdicts, runs, pages and stores."),
     },
     "Take away": {
@@ -68,6 +72,11 @@ Usage: opsmith [OPTIONS] COMMAND [ARGS]...
 
   {PURPOSE[0]}
   {PURPOSE[1]}
+
+First steps, without a key or a model:
+  opsmith run --model embedded --tasks bmm_0,attn_1 --samples 8
+  opsmith show          what came of it; then: opsmith ui
+  opsmith COMMAND --help
 
 Options:
   --version             Print the version.

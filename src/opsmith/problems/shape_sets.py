@@ -58,25 +58,24 @@ def has_whole_dims(problem: Problem, sizes: Mapping[str, int]) -> bool:
 
 
 def explain_shape_sets(problem: Problem, message: str) -> str:
-    """A message with the sizes behind each shape set in the name of a trial; what the set leaves out is the problem's
-    own.
+    """A message with the sizes behind each shape set in the name of a trial; what a set leaves out is the base's.
 
     >>> from opsmith.problems.dims import parse_dim
     >>> from opsmith.problems.problem import ArrayType, OutputTensors
     >>> output = OutputTensors("S0", (ArrayType("fp32", (parse_dim("N"), parse_dim("D"))),), ())
     >>> explain_shape_sets(Problem((), (), (output,)), "D2 seed 0 float64, base seed 0 float64")
-    'D2 (D = 2) seed 0 float64, base seed 0 float64'
+    'D2 (D = 2) seed 0 float64, base (N = 7, D = 16) seed 0 float64'
     """
     sets = {**SHAPE_SETS, **problem.shapes}
     names = "|".join(re.escape(name) for name in sorted(sets, key=len, reverse=True))
     return re.sub(
         rf"(?<![\w-])({names})(?= (?:seed \d|float64|declared precision))",
-        lambda match: match[1] + _write_sizes(problem, sets[match[1]]),
+        lambda match: match[1] + _write_sizes(problem, sets[match[1]] or problem.base_sizes),
         message,
     )
 
 
 def _write_sizes(problem: Problem, sizes: Mapping[str, int]) -> str:
-    """The sizes of the problem's symbols in brackets; "" where a set changes none of them."""
+    """The sizes of the problem's symbols in brackets; "" where it has none."""
     rows = ", ".join(f"{name} = {size}" for name, size in problem.select_sizes(sizes).items())
     return f" ({rows})" if rows else ""

@@ -44,7 +44,8 @@ def verdict_text(task: str, verdict: Verdict, message: str) -> str:
     if verdict.passed:
         return f"{name}: {message}"
     blame = "" if verdict.charged_to.value == "candidate" else f" (at fault: {name_fault(verdict.charged_to)})"
-    return f"{name}: {verdict.outcome} at {verdict.stage.name}{blame}\n{message}"
+    refused = _REFUSED.get(verdict.stage.name, "") if verdict.outcome is Outcome.REFUSED else ""
+    return f"{name}: {verdict.outcome} at {verdict.stage.name}{refused}{blame}\n{message}"
 
 
 def name_fault(boundary: str) -> str:
@@ -58,4 +59,13 @@ _AT_FAULT = {
     "provider": "the model's server",
     "sandbox": "the sandbox",
     "ours": "Opsmith",
+}
+_REFUSED = {  # at which stage -> what that means
+    "FORMAT": ": the answer holds no program",
+    "PARSE": ": it is not a program of the language",
+    "TYPE": ": types or shapes do not fit",
+    "AFFINE": ": a stream is used twice",
+    "COMPILE": ": the compiler refuses it",
+    "RUN": ": it fails while it runs",
+    "MATCH": ": it runs, and its values are not those of the reference",
 }

@@ -99,7 +99,7 @@ def conduct_study1(
         return ConductedExperiment("study1", stopped, cost, ("study1: no search was finished",), {})
     versions = ", ".join(f"{package} {version}" for package, version in name_versions().items())
     notes = (
-        "GP has two seeds at most: it takes as long as all others together",
+        "GP has two seeds at most: a search takes it more than a second",
         f"synthetic functions: sha256 of their numbers {hash_surfaces(draw_surfaces())}",
         f"made with {versions}",
     )

@@ -82,7 +82,7 @@ BITS = {"inputs": [entry | {"data_gen": "binary"} for entry in yaml.safe_load(GO
 @pytest.mark.parametrize(
     ("changes", "trial", "cause", "remedy"),
     [
-        (with_reference(LOG), "base seed 0", "negative numbers in E0;", "such as `data_gen: torch.rand`"),
+        (with_reference(LOG), "base (M = 5, N = 7) seed 0", "negative numbers in E0;", "such as `data_gen: torch.rand`"),
         (
             RAND | with_reference(LOG) | {"cases": ["x = input_data['E0']\nx[0] = -1\n(x[0] < 0).all()"]},
             "case 0",
@@ -105,25 +105,25 @@ BITS = {"inputs": [entry | {"data_gen": "binary"} for entry in yaml.safe_load(GO
         ),
         (
             BITS | with_reference("(input_data['E0'] / input_data['E1']).sum(-1)"),
-            "base seed 0",
+            "base (M = 5, N = 7) seed 0",
             "zeros in E0 or E1;",
             "no 0 in",
         ),
         (
             with_reference("(input_data['E0'] * input_data['E1']).sqrt().sum(-1)"),
-            "base seed 0",
+            "base (M = 5, N = 7) seed 0",
             "negative numbers in E0 and E1;",
             "or a reference that gives numbers there",
         ),
         (
             with_reference("(100 * input_data['E0'].cosh().cosh()).exp().softmax(-1).sum(-1)"),
-            "base seed 0",
+            "base (M = 5, N = 7) seed 0",
             "large numbers in E0;",
             "smaller numbers for E0",
         ),
         (
             RAND | with_reference("(input_data['E0'] - 0.5).log().sum(-1)"),
-            "base seed 0",
+            "base (M = 5, N = 7) seed 0",
             "the values of E0;",
             "other data for E0",
         ),
@@ -138,7 +138,7 @@ BITS = {"inputs": [entry | {"data_gen": "binary"} for entry in yaml.safe_load(GO
         ),
         (
             with_reference(LOG) | {"margins": ["input_data['E0'].log().abs()"]},
-            "base seed 0",
+            "base (M = 5, N = 7) seed 0",
             "negative numbers in E0;",
             "`data_gen: torch.rand`",
         ),
@@ -204,7 +204,7 @@ def test_a_reference_that_is_no_function_of_its_inputs(text):
     found = audited(
         **{"global": "seen = []\n"}, **with_reference(text.replace("torch.float64", "input_data['E0'].dtype"))
     )
-    assert "other values for the same inputs (base seed 0" in the_fault_of(found, "reference").found
+    assert "other values for the same inputs (base (M = 5, N = 7) seed 0" in the_fault_of(found, "reference").found
 
 
 def test_a_program_that_is_wrong():
