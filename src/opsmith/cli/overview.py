@@ -52,7 +52,7 @@ GROUPS = {  # group -> command -> module, of this folder where it names no packa
         "pareto": ("fronts", "Show which right programs of runs no other one beats."),
     },
     "Repeat": {
-        "experiment": ("opsmith_lab.cli.experimenting", "Run an experiment of the paper, or a study of what models do."),
+        "experiment": ("opsmith_lab.cli.experimenting", "Run an experiment of the paper, or a study of models."),
         "bench": ("opsmith_lab.cli.measuring", "Measure verdicts, runs, pages and stores."),
     },
     "Take away": {
