@@ -59,7 +59,7 @@ def run_experiment(  # noqa: PLR0913  (one parameter per option: that is how typ
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment of the paper, or a study of what models do.
+    """Run an experiment of the paper, or a study of models.
 
     The same command goes on where an earlier one was stopped; a run that is there already is not made again.
     """

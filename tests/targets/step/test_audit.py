@@ -82,7 +82,12 @@ BITS = {"inputs": [entry | {"data_gen": "binary"} for entry in yaml.safe_load(GO
 @pytest.mark.parametrize(
     ("changes", "trial", "cause", "remedy"),
     [
-        (with_reference(LOG), "base (M = 5, N = 7) seed 0", "negative numbers in E0;", "such as `data_gen: torch.rand`"),
+        (
+            with_reference(LOG),
+            "base (M = 5, N = 7) seed 0",
+            "negative numbers in E0;",
+            "such as `data_gen: torch.rand`",
+        ),
         (
             RAND | with_reference(LOG) | {"cases": ["x = input_data['E0']\nx[0] = -1\n(x[0] < 0).all()"]},
             "case 0",
