@@ -2,11 +2,12 @@
 
 import json
 import random
+import signal
 
 import pytest
 from models.servers import AnthropicServer, OpenAIServer
 
-from chaos.processes import Commands, wait_until
+from chaos.processes import Commands
 from opsmith.models import Message
 from opsmith.store import Store
 from opsmith.suites import load_tasks
@@ -25,11 +26,13 @@ def read_messages(body):
     return [Message(role, text) for (role, _), text in zip(turns, texts, strict=True)]
 
 
-def conduct(commands, server, name, place, kills):
-    """The rows of the study, and how many requests it took."""
+def conduct(commands, server, name, place, kill_at=()):
+    """The rows of the study, and how many requests it took; its process dies at the arrival of each of these requests."""
     mind = KnownMind("reader", get_target("step"), load_tasks(TASKS))
 
     def answer(body):
+        if served.count in kill_at:
+            command.process.kill()
         messages = read_messages(body)
         return mind.answer_messages(messages, random.Random(messages[-1].content))
 
@@ -37,20 +40,19 @@ def conduct(commands, server, name, place, kills):
         arguments = ("experiment", "study-learning", "--model", f"{name}/any", "--base-url", served.url, "--json")
         arguments += ("--tasks", ",".join(TASKS), "--samples", SAMPLES, "--concurrency", CONCURRENCY)
         arguments += ("--out", place / "runs", "--results", place / "results")
-        alive = 0
-        for number in range(kills):
-            until, command = served.count + 3 + 9 * number, commands.start(*arguments)
-            wait_until(lambda: not command.alive or served.count >= until)  # noqa: B023  (asked in this turn)
-            alive += command.kill()
-        assert alive == kills
-        return commands.start(*arguments).result(), served.count
+        for number in kill_at:
+            command = commands.start(*arguments)
+            assert command.code() == -signal.SIGKILL, f"it ended before request {number}: {command.said}"
+        command = commands.start(*arguments)
+        return command.result(), served.count
 
 
 @pytest.mark.parametrize(("server", "name"), [(OpenAIServer, "openai"), (AnthropicServer, "anthropic")])
 def test_a_study_of_learning_that_is_killed_goes_on(server, name, tmp_path):
     with Commands(tmp_path) as commands:
-        whole, asked = conduct(commands, server, name, tmp_path / "whole", 0)
-        killed, asked_again = conduct(commands, server, name, tmp_path / "killed", KILLS)
+        whole, asked = conduct(commands, server, name, tmp_path / "whole")
+        kill_at = [asked * number // (KILLS + 1) for number in range(1, KILLS + 1)]
+        killed, asked_again = conduct(commands, server, name, tmp_path / "killed", kill_at)
     assert whole["rows"] == killed["rows"]
     ends = [[(run["arm"], run["end"], run["solved"]) for run in study["runs"]] for study in (whole, killed)]
     assert ends[0] == ends[1]
