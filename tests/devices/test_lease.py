@@ -14,7 +14,7 @@ import pytest
 from opsmith.devices.lease import BusyError, find_holder, lease_device
 from opsmith.running.turnstile import find_runtime_folder, use_device
 
-CONTEXT = multiprocessing.get_context("fork")
+CONTEXT = multiprocessing.get_context("forkserver")  # a fork of this process, which may have threads, could hang
 
 
 def hold_lease(folder: Path, connection: Connection) -> None:
@@ -83,24 +83,33 @@ def test_a_process_cannot_have_it_twice(tmp_path: Path) -> None:
         pass
 
 
+def fork_in_lease(folder: Path, connection: Connection) -> None:
+    with lease_device("cpu", "measure gemm", folder=folder):
+        pid = os.fork()
+        if not pid:
+            signal.pause()
+    connection.send(find_holder("cpu", folder))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
 def test_a_lease_ends_with_its_block_though_a_forked_process_lives_on(tmp_path: Path) -> None:
     ours, theirs = CONTEXT.Pipe()
-    with lease_device("cpu", "measure gemm", folder=tmp_path):
-        process = CONTEXT.Process(target=theirs.recv)
-        process.start()
+    process = CONTEXT.Process(target=fork_in_lease, args=(tmp_path, theirs))
+    process.start()
     try:
-        assert find_holder("cpu", tmp_path) is None
+        assert ours.recv() is None
     finally:
-        ours.send("end")
         process.join()
 
 
-def test_those_who_look_do_not_refuse_those_who_take(tmp_path: Path) -> None:
-    def look_often() -> None:
-        while True:
-            find_holder("cpu", tmp_path)
+def look_often(folder: Path) -> None:
+    while True:
+        find_holder("cpu", folder)
 
-    process = CONTEXT.Process(target=look_often)
+
+def test_those_who_look_do_not_refuse_those_who_take(tmp_path: Path) -> None:
+    process = CONTEXT.Process(target=look_often, args=(tmp_path,))
     process.start()
     try:
         for _ in range(50):

@@ -1,4 +1,4 @@
-"""Sessions of one run, each a process of its own, until one of them ends by itself."""
+"""Sessions of one run, each a process of its own, until one of them ends by itself. Only a process without threads may fork them."""
 
 import os
 from collections.abc import Callable

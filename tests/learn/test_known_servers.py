@@ -7,8 +7,9 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +104,20 @@ def act_at(number: int, act: Callable[[], object]) -> Callable[[Event], None]:
 
 
 def submit_beside(path: Path) -> None:
-    """From a thread of its own: this one has a loop that goes, and a fork of a process with threads may never end."""
+    """From a thread of its own: this one has a loop that goes."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(submit_once, path).result()
+
+
+def count_killed(run: Callable[..., RunResult], path: Path) -> int:
+    """How many sessions were killed, each at its fourth verdict, until one ended."""
+
+    def die() -> None:
+        if path.exists():
+            submit_beside(path)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return run_until_done(lambda: run(path, watch=act_at(4, die)))[0]
 
 
 def test_killed_and_started_again_it_is_sent_the_same_with_what_was_submitted(
@@ -115,16 +127,8 @@ def test_killed_and_started_again_it_is_sent_the_same_with_what_was_submitted(
     with SERVERS[family](answer_if_shown) as server:
         run = partial(run_asked, url=server.url, family=family, known=known)
         result = run(whole, watch=act_at(4, partial(submit_beside, whole)))
-
-        def run_session() -> None:
-            def die() -> None:
-                if killed.exists():
-                    submit_beside(killed)
-                os.kill(os.getpid(), signal.SIGKILL)
-
-            run(killed, watch=act_at(4, die))
-
-        assert run_until_done(run_session)[0] >= 2
+        with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # it has no threads, so that it may fork
+            assert alone.submit(count_killed, run, killed).result() >= 2
     solved = {name for name, task in result.per_task.items() if task.solved}
     assert solved == {"sum_1", "sum_2", "mul_1"}, "by the program of its group that somebody submitted"
     with Store.open(whole) as store, Store.open(killed) as other:

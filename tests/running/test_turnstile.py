@@ -20,7 +20,7 @@ import pytest
 from opsmith.running import turnstile
 from opsmith.running.turnstile import OccupiedError, have_alone, read_note, use_device
 
-CONTEXT = multiprocessing.get_context("fork")
+CONTEXT = multiprocessing.get_context("forkserver")  # a fork of this process, which has threads, could hang
 WAIT_S = 60.0  # for what comes at once
 
 
