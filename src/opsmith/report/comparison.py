@@ -37,6 +37,11 @@ def tabulate_pairs(store: Store, views: Sequence[RunView]) -> dict[str, DataTabl
     columns = {"the second": TEXT} if many else {}
     columns |= {name: unit for name, (unit, _) in pairs[0][0].items()}
     said = [f"{label}: {words}" if many else words for label, (_, words, _) in zip(labels[1:], pairs, strict=True)]
+    if many:
+        chance = 1 - (1 - _LEVEL) ** len(pairs)
+        said.append(
+            f"Each run is tested alone; that chance alone shows one of {len(pairs)} as different: up to {chance:.0%}."
+        )
     tables = {"paired": DataTable(title, columns, rows, ("left out, not in both alike",), note="\n".join(said))}
     if not many:
         tables["one run only"] = tabulate_problems(views, pairs[0][2], "solved by one run only")

@@ -20,7 +20,7 @@ from opsmith.results.intervals import Estimate
 
 TEXT, CODE = "text", "code"  # units of what is no number; lines of code are cut, not folded
 COUNT, SHARE, RATIO, USD, SECONDS = "count", "share", "ratio", "USD", "s"
-_FORMS = {SHARE: ".3f", RATIO: ".3f", SECONDS: ".1f", USD: ",.2f"}
+_FORMS = {SHARE: "z.3f", RATIO: "z.3f", SECONDS: ".1f", USD: ",.2f"}
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&]|^[-+])")
 
 

@@ -43,7 +43,7 @@ class Estimate:
 
     def __format__(self, form: str) -> str:
         """`0.615 [0.538, 0.654]`; without an interval `0.615 (n = 3)`, with the number of tasks."""
-        value, low, high = (format(end or 0.0, form or ".3f") for end in (self.value, self.low, self.high))
+        value, low, high = (format(end or 0.0, form or "z.3f") for end in (self.value, self.low, self.high))
         return f"{value} (n = {self.tasks})" if self.low is None else f"{value} [{low}, {high}]"
 
     def __str__(self) -> str:

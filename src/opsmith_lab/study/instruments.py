@@ -32,7 +32,7 @@ def analyse_proof(proof: InstrumentProof) -> Analysis:
         for what, rate in proof.null_rates.items()
     ]
     minds = [
-        (mind, f"{means['gain']:.3f}", str(proof.adaptation[mind]), *(f"{means[name]:.3f}" for name in COMPARED[1:]))
+        (mind, f"{means['gain']:z.3f}", str(proof.adaptation[mind]), *(f"{means[name]:.3f}" for name in COMPARED[1:]))
         for mind, means in proof.means.items()
     ]
     return Analysis(

@@ -135,9 +135,9 @@ def describe_power(results: Path, alike: int) -> str:
     points = [each for each in points if each["series"].startswith("adaptation of searcher") and each["x"] <= alike]
     size = max((each["x"] for each in points), default=0)
     found = ", ".join(f"{each['y']:.2f} of {each['series'].split()[-1]}" for each in points if each["x"] == size)
-    return (
-        f"power, with {size} problems of one domain: p < 0.05 in a share {found or 'that nobody knows'} (instruments)"
-    )
+    if not found:
+        return f"power of the test of adaptation: the instruments were not tried on as few as {alike} problems"
+    return f"power, with {size} problems of one domain: p < 0.05 in a share {found} (instruments)"
 
 
 def forecast_study1(order: StudyOrder) -> tuple[Forecast, ...]:

@@ -95,10 +95,14 @@ class ModelOnTrial:
         """Over tasks and seeds."""
         return average_tasks(self.measured[arm][measure])
 
+    @property
+    def planted(self) -> Mapping[str, str]:
+        """What is known beforehand by what an arm shows: of a mind, also behind a server (`openai/mind/reader`)."""
+        return PLANTED.get(self.name.rpartition(PREFIX)[2], {}) if PREFIX in self.name else {}
+
     def find_planted(self, arm: str) -> str:
         """What is known beforehand of an arm's right samples; "": nothing."""
-        known = PLANTED.get(self.name.removeprefix(PREFIX), {}) if self.name.startswith(PREFIX) else {}
-        return known.get(_name_shown(self.runs[arm][0]), "")
+        return self.planted.get(_name_shown(self.runs[arm][0]), "")
 
     def label(self, arm: str) -> str:
         return f"{shorten_model(self.name)}, {arm}"
@@ -108,7 +112,7 @@ def analyse_learning(study: Study) -> Analysis:
     """Rates, tests, tokens, null rates and power of every model."""
     models = [model for series in study.series_names if (model := _try_model(study, series)) is not None]
     rows = [row for model in models for row in _list_rows(model)]
-    own = [_say_finding(model) for model in models if not model.name.startswith(PREFIX)]
+    own = [_say_finding(model) for model in models if not model.planted]
     planted = [
         each.finding == model.find_planted(arm)
         for model in models
@@ -116,6 +120,7 @@ def analyse_learning(study: Study) -> Analysis:
         if model.find_planted(arm)
     ]
     own += [f"known minds: {sum(planted)} of {len(planted)} comparisons as planted"] * bool(planted)
+    own += dict.fromkeys(said for model in models if (said := _say_lack_of_tasks(model)))
     curves = {
         model.label(arm): find_power_of_differences(each.by_task, SIZES)
         for model in models
@@ -251,6 +256,14 @@ def _say_finding(model: ModelOnTrial) -> str:
     return ", ".join([*words, *([f"not told from {', '.join(equal)}"] if equal else [])])
 
 
+def _say_lack_of_tasks(model: ModelOnTrial) -> str:
+    """That no result could be told from chance, however clear; "": some could."""
+    compared = model.compared[RIGHT].values()
+    tasks = max((len(each.by_task) for each in compared), default=0)
+    least = min(1.0, len(compared) * 2.0 ** (1 - tasks))  # all differences have one sign
+    return "" if least < LEVEL else f"{tasks} tasks are too few for any finding: Holm's p is at least {least:.2f}"
+
+
 def _test_null(model: ModelOnTrial) -> list[Value]:
     """How often the test finds something between two arms that both have the rates of the base, by task."""
     judged, right = Counter[str](), Counter[str]()
@@ -274,7 +287,7 @@ def _draw_rates(rows: Sequence[Row]) -> dict[str, Chart]:
     points: dict[str, list[dict[str, str | float | None]]] = {}
     for row, _ in select_estimates(rows, RIGHT):
         point = {"x": row.arm, "series": shorten_model(row.model), **row.scale_ends()}
-        points.setdefault("-minds" if row.model.startswith(PREFIX) else "", []).append(point)
+        points.setdefault("-minds" if PREFIX in row.model else "", []).append(point)
     words = {"title": "Right samples by what is shown", "x_title": "shown", "y_title": "share of samples"}
     options = {**words, "y_domain": [0, 1], "width": COLUMNS}
     return {suffix: Chart("bars", own, options, ("over tasks and seeds",)) for suffix, own in points.items()}

@@ -1,0 +1,47 @@
+"""`python tests/known_minds.py FOLDER [OPTION...]`: `study-learning` with each known mind behind both SDKs on loopback, a
+Markdown table on stdout. Options go to `opsmith experiment`; the same command goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from models.servers import AnthropicServer, OpenAIServer
+
+from opsmith.models import Message
+from opsmith.suites import load_tasks
+from opsmith.targets import get_target
+from opsmith_lab.evaluation.learners import PLANTED, PREFIX, KnownMind
+
+
+def read_messages(body: dict[str, Any]) -> list[Message]:
+    """The prompt of a request in either protocol."""
+    turns = [("system", body["system"])] if "system" in body else []
+    turns += [(turn["role"], turn["content"]) for turn in body["messages"]]
+    texts = [content if isinstance(content, str) else "".join(part["text"] for part in content) for _, content in turns]
+    return [Message(role, text) for (role, _), text in zip(turns, texts, strict=True)]
+
+
+def main(folder: str, *options: str) -> None:
+    tasks = load_tasks(["step26"])
+    print("| mind | SDK | requests | seconds | found |\n|---|---|--:|--:|---|")
+    for name in PLANTED:
+        for family, server in (("openai", OpenAIServer), ("anthropic", AnthropicServer)):
+            mind, rng, began = KnownMind(name, get_target("step"), tasks), random.Random(name), time.monotonic()
+            place = Path(folder) / f"{name}-{family}"
+            with server(lambda body: mind.answer_messages(read_messages(body), rng)) as served:  # noqa: B023
+                command = ["opsmith", "experiment", "study-learning", "--model", f"{family}/{PREFIX}{name}", "--json"]
+                command += ["--base-url", served.url, "--out", str(place), "--results", str(place), *options]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                took = time.monotonic() - began
+            found = json.loads(done.stdout)["headline"]
+            print(f"| {name} | {family} | {served.count:,} | {took:.0f} | {found} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
