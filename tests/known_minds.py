@@ -9,22 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from models.servers import AnthropicServer, OpenAIServer
+from models.servers import AnthropicServer, OpenAIServer, read_messages
 
-from opsmith.models import Message
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 from opsmith_lab.evaluation.learners import PLANTED, PREFIX, KnownMind
-
-
-def read_messages(body: dict[str, Any]) -> list[Message]:
-    """The prompt of a request in either protocol."""
-    turns = [("system", body["system"])] if "system" in body else []
-    turns += [(turn["role"], turn["content"]) for turn in body["messages"]]
-    texts = [content if isinstance(content, str) else "".join(part["text"] for part in content) for _, content in turns]
-    return [Message(role, text) for (role, _), text in zip(turns, texts, strict=True)]
 
 
 def main(folder: str, *options: str) -> None:

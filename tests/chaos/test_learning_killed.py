@@ -5,10 +5,9 @@ import random
 import signal
 
 import pytest
-from models.servers import AnthropicServer, OpenAIServer
+from models.servers import AnthropicServer, OpenAIServer, read_messages
 
 from chaos.processes import Commands
-from opsmith.models import Message
 from opsmith.store import Store
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
@@ -16,14 +15,6 @@ from opsmith_lab.evaluation.learners import KnownMind
 
 TASKS = ("expert_0", "gemm_0", "index_0", "norm_0")
 KILLS, CONCURRENCY, SAMPLES = 4, 3, 2
-
-
-def read_messages(body):
-    """The prompt of a request in either protocol."""
-    turns = [("system", body["system"])] if "system" in body else []
-    turns += [(turn["role"], turn["content"]) for turn in body["messages"]]
-    texts = [content if isinstance(content, str) else "".join(part["text"] for part in content) for _, content in turns]
-    return [Message(role, text) for (role, _), text in zip(turns, texts, strict=True)]
 
 
 def conduct(commands, server, name, place, kill_at=()):

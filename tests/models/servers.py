@@ -19,6 +19,8 @@ from typing import Any
 
 from aiohttp import web
 
+from opsmith.models import Message
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -36,6 +38,14 @@ INVALID_JSON = Fault(body='{"choices": [{"mess')
 HTML = Fault(body="<html><body>502 from a proxy</body></html>", headers={"content-type": "text/html"})
 SERVER_ERROR = Fault(500, {"error": {"message": "internal error", "type": "server_error"}})
 OVERLOADED = Fault(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+
+
+def read_messages(body: Mapping[str, Any]) -> list[Message]:
+    """The prompt of a request in either protocol."""
+    turns = [("system", body["system"])] if "system" in body else []
+    turns += [(turn["role"], turn["content"]) for turn in body["messages"]]
+    texts = [content if isinstance(content, str) else "".join(part["text"] for part in content) for _, content in turns]
+    return [Message(role, text) for (role, _), text in zip(turns, texts, strict=True)]
 
 
 def too_many(retry_after: str | None = None) -> Fault:
