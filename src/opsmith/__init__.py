@@ -10,8 +10,8 @@ Everything is imported when it is first used: `import opsmith` alone loads neith
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # the module `typing` takes longer to import than all that a process of commands needs
 if TYPE_CHECKING:
     from opsmith.api import improve, verify, verify_many, verify_reply
     from opsmith.records import Boundary, Diagnostic, Outcome, Stage, Task, Verdict
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'opsmith' has no attribute {name!r}")

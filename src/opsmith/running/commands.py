@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import logging
 import math
 import os
@@ -37,7 +36,7 @@ from pathlib import Path
 from opsmith.outside import remove_folder
 from opsmith.running import landlock, mounts, sandbox
 from opsmith.running.cgroups import Group, GroupLimits, lend_group
-from opsmith.running.command_process import ProcessOrder
+from opsmith.running.command_process import ENDED, REPLACED, UNCONFINED, UNMOUNTED, ProcessOrder
 from opsmith.running.turnstile import use_device
 from opsmith.running.watch import count_threads, measure_resident
 
@@ -142,7 +141,7 @@ class _Streams:
 class _Ending:
     """How a process ended: its report, and the status and processor time of its leader."""
 
-    report: Mapping[str, object]
+    report: str
     code: int
     cpu_seconds: float
 
@@ -269,18 +268,18 @@ def _write_order(
         "RLIMIT_CORE": 0,
     }
     return ProcessOrder(
-        [list(command) for command in order.commands],
+        order.commands,
         {**order.environment, "TMPDIR": str(workplace.folder)},
         str(workplace.folder),
         [str(path) for path in order.readable],
         {name: amount for name, amount in resources.items() if amount is not None},
-        report,
-        order.has_processes,
-        order.executes_folder,
-        order.makes_folders,
-        list(order.ports),
-        workplace.files,
-        start,
+        order.ports,
+        report=report,
+        files=workplace.files,
+        start=start,
+        has_processes=order.has_processes,
+        executes_folder=order.executes_folder,
+        makes_folders=order.makes_folders,
     )
 
 
@@ -295,7 +294,7 @@ def _start_process(
         passed = [report, start, *([workplace.files] if workplace.files >= 0 else [])]
         with open(workplace.place / order.stdin if order.stdin else os.devnull, "rb", 0) as stdin:
             process = subprocess.Popen(
-                [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(request._asdict())],
+                [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", *request.write_words()],
                 env=variables | {"PYTHONPATH": _PACKAGES, "LC_ALL": "C"},
                 cwd=workplace.folder,
                 pass_fds=passed,
@@ -407,14 +406,12 @@ def _end_process(process: subprocess.Popen[bytes], streams: _Streams) -> tuple[i
 # -- what it left
 
 
-def _read_report(report: bytes, streams: _Streams) -> Mapping[str, object]:
+def _read_report(report: bytes, streams: _Streams) -> str:
     """Its last line: after the news of a replacement only the news that it failed can come."""
-    try:
-        last: dict[str, object] = json.loads(report.strip().splitlines()[-1])
-    except (ValueError, IndexError):
-        words = streams.messages.decode(errors="replace").strip()[-200:]
-        return {"unconfined": f"the process of commands could not be started: {words}"}
-    return last
+    if report.strip():
+        return report.decode(errors="replace").strip().splitlines()[-1]
+    words = streams.messages.decode(errors="replace").strip()[-200:]
+    return f"{UNCONFINED} the process of commands could not be started: {words}"
 
 
 def _read_result(
@@ -426,13 +423,13 @@ def _read_result(
     seconds: float,
 ) -> CommandResult | CommandFailure:
     """Raises _NotMountedError."""
-    if "unmounted" in ending.report:
+    if ending.report.startswith(UNMOUNTED):
         raise _NotMountedError
     codes, cpu_seconds = _read_codes(ending)
     if streams.is_shortage:
         return CommandFailure("a command was killed for memory that others had taken; is there memory left?")
     if codes is None and not streams.limit:
-        return CommandFailure(str(ending.report.get("unconfined", "the process of commands ended without an answer")))
+        return CommandFailure(ending.report.removeprefix(f"{UNCONFINED} "))
     messages = streams.messages.decode(errors="replace")
     limit = streams.limit or _find_broken_limit(limits, messages, codes or (), cpu_seconds)
     if not limit and any(codes or ()):
@@ -452,12 +449,10 @@ def _read_result(
 
 def _read_codes(ending: _Ending) -> tuple[tuple[int, ...] | None, float]:
     """The exit codes and the processor time; None: no command was run."""
-    if ending.report.get("replaced"):
+    if ending.report == REPLACED:
         return (ending.code,), ending.cpu_seconds
-    codes, used = ending.report.get("codes"), ending.report.get("cpu_seconds")
-    if not isinstance(codes, list) or not isinstance(used, float):
-        return None, 0.0
-    return tuple(map(int, codes)), used
+    word, *numbers = ending.report.split()
+    return (tuple(map(int, numbers[1:])), float(numbers[0])) if word == ENDED else (None, 0.0)
 
 
 def _find_broken_limit(limits: CommandLimits, messages: str, codes: Sequence[int], cpu_seconds: float) -> str:

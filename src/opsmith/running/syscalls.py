@@ -7,22 +7,22 @@ None there, and nothing is isolated.
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
 
 
-class Machine(NamedTuple):
+class Machine:
     """What system calls look like on one kind of processor."""
 
-    column: int  # of the tables below
-    audit: int  # AUDIT_ARCH of linux/audit.h: what seccomp sees
-    foreign: int | None  # numbers from here on belong to another calling convention of the same processor
+    def __init__(self, column: int, audit: int, foreign: int | None) -> None:
+        self.column = column  # of the tables below
+        self.audit = audit  # AUDIT_ARCH of linux/audit.h: what seccomp sees
+        self.foreign = foreign  # numbers from here on belong to another calling convention of the same processor
 
 
 _MACHINES = {"x86_64": Machine(1, 0xC000003E, 0x40000000), "aarch64": Machine(2, 0xC00000B7, None)}
-MACHINE = _MACHINES.get(platform.machine())
+MACHINE = _MACHINES.get(os.uname().machine)
 
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446  # the same everywhere
 UNKNOWN = 450  # numbers from here on are newer than these tables
