@@ -948,19 +948,24 @@ void give_way() {
 
 namespace {
 const uint32_t MOST_LOOKS = 1 << 22, LOOKS_BETWEEN = 1 << 10;
+uint32_t longest = 0;  // the most looks of a thread since one of them saw a change
 
 // A place that does not change under atomics or volatile reads of one thread: others go on now and then. Who looks for
-// long waits for a block that has not begun, or for nobody.
+// long waits for a block that has not begun, or for nobody. Of many that do, one looks often: the others give way at
+// each look, else a lock that nobody opens would be looked at so often by every thread.
 __attribute__((noinline)) void watch_place(uint64_t place, uint32_t size, uint32_t line) {
   Fiber &f = fibers[current];
   uint64_t value = 0;
   memcpy(&value, (void *)place, size > 8 ? 8 : size);
   if (f.watched != place || f.seen != value) {
-    f.watched = place, f.seen = value, f.looks = 0;
+    f.watched = place, f.seen = value, f.looks = longest = 0;
     return;
   }
   if (++f.looks > MOST_LOOKS) report_event(SPINNING, line, 0);
-  if (f.looks % LOOKS_BETWEEN || (ready_first == ready_last && started == threads)) return;
+  bool is_longest = f.looks >= longest;
+  if (is_longest) longest = f.looks;
+  if (f.looks < LOOKS_BETWEEN || (is_longest && f.looks % LOOKS_BETWEEN)) return;
+  if (ready_first == ready_last && started == threads) return;
   push_ready(current);
   run_next(&f.pointer);
 }
