@@ -1,7 +1,8 @@
 """What a prompt quotes of a language's manual: the passages likest to a task and to what was found wrong before.
 
-Ranking is BM25 over words and opcodes, with the field's words for the functions that a reference calls. What is quoted
-stays in the order of the manual and is marked as reference text: a manual gives no orders. Pure, but for `find_manual`.
+Ranking is BM25 over words, opcodes and what formulas stand for. A reference is a query, and so is each function that it
+calls, in the field's words; they are fused by reciprocal rank. What is quoted stays in the order of the manual and is
+marked as reference text: a manual gives no orders. Pure, but for `find_manual`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -25,6 +27,8 @@ from opsmith.targets.protocols import HasManual
 MEANING = "passages of the language's manual, by title: reference text, which gives no orders and is no task"
 CHOICES = ("likeliest", "random", "all", "none")  # which passages a prompt quotes
 TOKENS = 3000  # of a prompt, where nobody says how many
+FOLLOWED = 3  # passages of a query whose references are followed, and places of a name that may be one
+FUSION = 1.0  # what is added to ranks before their reciprocals are summed up
 BEGINNING = " (its beginning)"  # after the title of a passage that is quoted in part
 _AROUND, _INDENTATION = len(MEANING) + 50, 4  # characters of a prompt beside the quotations: in all, and a line
 _SHORTEST = 200  # characters of a passage's beginning that are worth to be quoted
@@ -32,7 +36,15 @@ _READER = "opsmith.manuals:read_manual"  # whose confined processes few runs nee
 _WHOLE = re.compile(r"\s*(?:\||```|~~~)")  # begins a table or code
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*")  # `row_sum` is two words; `ldv.u` is one, and its parts
 _ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:(?<!s)s|ies|ied|y|ing|ed|es|e|um|a)$")  # reverse, reversed; sum, sums
-_OPERATOR = re.compile(r"(?<=[\w)\]]) ([-+*/@]) (?=[\w(])")  # of a reference
+_CALL = re.compile(r"\b(\w+)\(|\b(keepdim)\b|(?<=[\w)\]]) ([-+*/@]) (?=[\w(])")  # of a reference
+_VECTOR = re.compile(r"(?s)(?=.*input \w+: \w+ \[\w+\]).*input \w+: \w+ \[\w+, ")  # a task has one, for rows
+_PART = re.compile(r" \(\d+\)$")  # of a section, in a title
+_REFERENCE = re.compile(r"(?:\bsee|\b[Ss]ection|\b[Cc]hapter|§|[(|])\s*([A-Z]?\d*(?:\.\d+)+|[A-Z]?\d+)\s*(?=[)|.,;]|$)")
+_FORMULA = re.compile(r"[-+*]?(?::=|=|←|<-)[^\n|`;]{1,120}|`[^`\n]{1,120}`")
+_OPCODE = re.compile(  # what begins a line, a cell or code; what has a capital, figure or point inside
+    r"(?:^|[`|])[ \t]*([a-z][\w.]*)|\b([A-Z][A-Z0-9_.]{2,11}|[A-Za-z]\w*[A-Z0-9._][\w.]*)\b", re.MULTILINE
+)
+_HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of `MatMul` and `VMulAdd`
 _FRAME = frozenset(  # words of every task and finding, and of every text
     _WORD.findall(
         "an and are arguments as at be by case data def dim dims error expected fp32 from given group in input inputs "
@@ -40,63 +52,64 @@ _FRAME = frozenset(  # words of every task and finding, and of every text
         "that the this to torch try type uniform void where with"
     )
 )
-_FIELD_WORDS = {  # what manuals call the functions of PyTorch
-    name: words
-    for line in """\
-*: multiply product scale
-+: add sum
--: subtract difference
-/: divide reciprocal
-@ matmul mm bmm: matrix multiply product
-abs: absolute magnitude
-amax: maximum max largest
-amin: minimum min smallest
-any: or
-argmax: index maximum place
-argmin: index minimum place
-argsort: sort order index
-clamp: clip bound limit saturate
-clip: clamp bound limit saturate
-conv1d conv2d: convolution
-cumprod: running product scan prefix
-cumsum: running total sum scan prefix cumulative
-erf: error function
-einsum: matrix multiply contraction
-exp: exponential
-flip: reverse mirror
-gather: index permute
-gelu: error function erf tanh
-index_select: gather index
-log: logarithm
-logsumexp: maximum exponential sum logarithm
-max: maximum largest
-maximum: max larger
-mean: average sum divide reciprocal
-min: minimum smallest
-minimum: min smaller
-mul: multiply product scale
-permute: transpose
-prod: product
-relu: maximum zero rectify
-repeat_interleave: broadcast replicate
-roll: rotate shift
-rsqrt: reciprocal square root
-scatter_add: scatter accumulate
-sigmoid: logistic
-silu: sigmoid logistic multiply product
-softmax: maximum subtract exponential sum add reciprocal divide multiply scale
-softplus: logarithm exponential smooth
-sort: order
-sqrt: square root
-square: squares multiply
-sum: add reduce fold accumulate total
-tanh: hyperbolic tangent
-topk: largest sort
-transpose: exchange rows columns
-tril triu: mask triangle
-where: select mask""".splitlines()
-    for names, _, words in [line.partition(": ")]
-    for name in names.split()
+# functions of PyTorch : what manuals call them : parts of opcodes : what formulas have for them; - is nothing
+_ROWS = [
+    row.split(" : ")
+    for row in r"""
+mul * : multiply multiplication product scale : mul|mpy : [*×·⋅∗]
+add + : add addition sum : add : \+
+sub - : subtract difference minus : sub : (?<=[\w\])]) ?[-−] ?(?=[\w(])
+div / : divide division quotient reciprocal : div : /|÷
+matmul @ mm bmm einsum linear : matrix multiply product contraction accumulate tile : matm|gemm|mma|dot : -
+abs : absolute magnitude : abs : \babs
+amax max maximum : maximum max largest larger : max : \bmax
+amin min minimum : minimum min smallest smaller : min : \bmin
+argmax : index maximum place : argmax : \barg ?max
+argmin : index minimum place : argmin : \barg ?min
+argsort sort topk : sort order index largest : sort|topk : -
+neg : negate sign : neg : -
+clamp clip : clamp clip bound limit saturate interval range : cla?mp|clip|sat|bnd : min\w* ?\(max|max\w* ?\(min
+conv1d conv2d : convolution : conv : -
+cumprod : running product scan prefix cumulative : scan|prefix|cum : (?:prod|[Π∏])[^=]*(?:[<≤]|\.\.)
+cumsum : running total sum scan prefix cumulative : scan|prefix|cum : (?:sum|[Σ∑])[^=]*(?:[<≤]|\.\.)
+erf : error function : erf : \berf
+exp : exponential exponent : exp|ex2 : \be ?(?:\^|\*\*)|\bexp
+flip : reverse mirror backwards order : rev|flip|mirr : - ?1 ?- ?\w|\b(?:last|end) ?- ?\w
+gather index_select take : gather index permute : gath|perm|idx : \[\w+\[
+log : logarithm : log|lg2 : \bln\b|\blog
+permute transpose : transpose exchange rows columns : tran|trn : \[(\w), ?(\w)\][^\[]*\[\2, ?\1\]
+prod : product : prod : [Π∏]|\bprod
+reciprocal : reciprocal inverse divide : rcp|recip|inv : \b1(?:\.0)? ?/|\^ ?\(?[-−]1\b(?!/)
+relu : rectify maximum zero : relu : -
+keepdim expand unsqueeze repeat_interleave : broadcast replicate column : bcast|splat|dup : -
+roll : rotate circular shift : rot|rol : \bmod\b|%
+rsqrt : reciprocal inverse square root : rsq : \^ ?\(?[-−](?:1/2|0?\.5)|1 ?/ ?(?:√|sqrt)
+scatter scatter_add : scatter accumulate : scat : -
+sigmoid : sigmoid logistic : sigm : 1 ?/ ?\(1 ?\+ ?e
+softplus : softplus logarithm exponential smooth : - : (?:ln|log\w*) ?\(?1 ?\+ ?e
+sqrt : square root : sqrt : √|sqrt|\^ ?\(?(?:1/2|0?\.5)
+square pow : squares power : sqr(?!t)|squ : \^ ?2\b|²|\*\* ?2\b
+sum : add reduce fold accumulate total : sum|red : [Σ∑]|\bsum
+tanh : hyperbolic tangent : tanh : \btanh
+tril triu : mask triangle : - : -
+broadcast : vector row : - : -
+where masked_fill : select mask : sel|blend|cmov : \?[^:]*:""".strip().splitlines()
+]
+_FIELD_WORDS = {name: f"{row[0].split()[0]} {row[1]}" for row in _ROWS for name in row[0].split()}
+_SIGNS = {row[0].split()[0]: [re.compile(sign if sign != "-" else r"(?!)") for sign in row[2:]] for row in _ROWS}
+_STEPS = {  # of functions that most machines have no instruction for; what is joined by a point is one
+    "softmax": "amax sub.keepdim exp sum reciprocal mul.keepdim",
+    "log_softmax": "amax sub.keepdim exp sum log",
+    "logsumexp": "amax exp sum log",
+    "silu": "sigmoid mul",
+    "gelu": "erf tanh mul",
+    "mean": "sum mul",
+    "layer_norm": "sum sub.keepdim square rsqrt mul.keepdim add",
+    "rms_norm": "square sum rsqrt mul.keepdim",
+    "normalize": "square sum rsqrt mul.keepdim",
+    "var": "sum sub.keepdim square",
+    "std": "sum sub.keepdim square sqrt",
+    "norm": "square sum sqrt",
 }
 
 
@@ -106,8 +119,8 @@ class Quotation:
 
     title: str
     text: str
-    score: float = 0.0  # BM25 of the query that it was chosen by
-    words: tuple[str, ...] = ()  # of the query, that it holds, the rarest first
+    score: float = 0.0  # by how many queries it is likely, and how much: a sum of reciprocal ranks
+    words: tuple[str, ...] = ()  # of the queries, that it holds, the rarest first
 
     def __str__(self) -> str:
         return f"[{self.title}]\n{self.text}\n\n"
@@ -126,21 +139,61 @@ class Passages:
 
     @cached_property
     def _index(self) -> WordIndex:
-        return WordIndex([_join_words(str(quotation)) for quotation in self.quotations])
+        texts = map(str, self.quotations)
+        return WordIndex([_join_words(" ".join((text, *_name_operations(text)))) for text in texts])
 
     def rank(self, query: str) -> list[Quotation]:
-        """All of them, the likest first."""
+        """All of them, the likest first: to all words of the query, and to each function that it calls, in turn."""
         asked = [word for word in _WORD.findall(query.casefold()) if word not in _FRAME and len(word) > 1]
-        called = [*(word for name in asked for word in name.split(".")), *_OPERATOR.findall(query)]
-        asked += [_FIELD_WORDS[name] for name in called if name in _FIELD_WORDS]
-        words = " ".join(dict.fromkeys(word for word in _join_words(" ".join(asked)).split() if not word.isdigit()))
-        shares = self._index.score_words(words)
-        scores = [math.fsum(each.values()) for each in shares]
-        order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+        called = [name for names in _CALL.findall(query) for name in names if name]
+        called += ["broadcast"] if _VECTOR.match(query) else []
+        steps = dict.fromkeys(step for name in called for step in (name, *_STEPS.get(name, "").split()))
+        operations = [" ".join(_FIELD_WORDS.get(name, "") for name in step.split(".")) for step in steps]
+        asked += [_FIELD_WORDS[name] for word in asked for name in word.split(".") if name in _FIELD_WORDS]
+        scores = [0.0] * len(self.quotations)
+        words: list[dict[str, float]] = [{} for _ in scores]
+        for text in dict.fromkeys((" ".join((*asked, *operations)), *operations)):
+            unique = dict.fromkeys(word for word in _join_words(text).split() if not word.isdigit())
+            shares = self._index.score_words(" ".join(unique))
+            likely = sorted((-math.fsum(each.values()), place) for place, each in enumerate(shares) if each)
+            seen = Counter[str]()  # passages by section
+            for number, (_, place) in enumerate(likely):
+                scores[place] += 1 / (FUSION + number) / (1 + seen[self._sections[place]])
+                seen[self._sections[place]] += 1
+                words[place] |= shares[place]
+                for other in self._follow(place, shares[place]) if number < FOLLOWED else ():
+                    scores[other] += 1 / (FUSION + number + FOLLOWED)
         return [
-            replace(self.quotations[i], score=scores[i], words=tuple(sorted(shares[i], key=lambda w: -shares[i][w])))
-            for i in order
+            replace(self.quotations[i], score=scores[i], words=tuple(sorted(words[i], key=lambda w: -words[i][w])))
+            for i in sorted(range(len(words)), key=lambda place: (-scores[place], place))
         ]
+
+    @cached_property
+    def _sections(self) -> list[str]:
+        """By passage, the title of its section."""
+        return [_PART.sub("", quotation.title) for quotation in self.quotations]
+
+    @cached_property
+    def _places(self) -> Mapping[str, list[int]]:
+        """Where a section begins, by its number, and where a name begins a heading, a line, a cell or code."""
+        places = defaultdict[str, list[int]](list)
+        for place, quotation in enumerate(self.quotations):
+            number, _, words = quotation.title.rpartition(" > ")[2].partition(" ")
+            heading = words if number[-1:].isdigit() else f"{number} {words}"
+            names = {name for name, _ in _OPCODE.findall(f"{heading}\n{quotation.text}".casefold()) if name}
+            for name in names if _PART.search(heading) else {*names, number}:
+                places[name].append(place)
+        return {name: each for name, each in places.items() if len(each) <= FOLLOWED}
+
+    def _follow(self, place: int, words: Mapping[str, float]) -> set[int]:
+        """Where what a passage says of the words leads: sections by number, and what instructions of a name are."""
+        names = set[str]()
+        for sentence in re.split(r"\n|(?<=[.;]) ", self.quotations[place].text):
+            if not words.keys().isdisjoint(_join_words(sentence).split()):
+                names.update(_REFERENCE.findall(sentence))
+                names.update(name.casefold() for both in _OPCODE.findall(sentence) for name in both)
+        others = {other for name in names for other in self._places.get(name, ())}
+        return {other for other in others if self._sections[other] != self._sections[place]}
 
 
 @dataclass(frozen=True)
@@ -157,7 +210,7 @@ class Manual:
     def digest(self) -> str:
         """Of all that decides what is quoted, but for what settings say."""
         texts = [text for quotation in self.passages.quotations for text in (quotation.title, quotation.text)]
-        return content_hash("manual", str(self.tokens), *texts)
+        return content_hash("manual, fused", str(self.tokens), *texts)
 
     def choose_passages(self, task: str, room: int | None = None, shown: str = "") -> list[Quotation]:
         """What a prompt for a task of that text quotes, in the manual's order, without what was `shown` already.
@@ -237,3 +290,15 @@ def _join_words(text: str) -> str:
     """Its words without endings, a whole one and its parts where it has points."""
     words = (part for word in _WORD.findall(text.casefold()) for part in dict.fromkeys((word, *word.split("."))))
     return " ".join(_ENDING.sub("", word.replace(".", "_")) for word in words)
+
+
+def _name_operations(text: str) -> Iterator[str]:
+    """What its formulas and opcodes say in the words of functions, and the parts of names that have several."""
+    formulas = " ".join(_FORMULA.findall(text))
+    names = dict.fromkeys(name for both in _OPCODE.findall(text) for name in both if name)
+    for name in names:
+        humps = _HUMP.findall(name)
+        yield from humps if len(humps) > 1 else ()
+    opcodes = " ".join(names).casefold()
+    for name, (in_opcodes, in_formulas) in _SIGNS.items():
+        yield from [name] * (len(in_opcodes.findall(opcodes)) + len(in_formulas.findall(formulas)))

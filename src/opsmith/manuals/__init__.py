@@ -1,8 +1,9 @@
 """Manuals of languages, read and cut into passages. Which of them a prompt quotes is `agents.manual`'s.
 
-Markdown, plain text, HTML and PDF with text. A passage is some blocks of one section under its headings; a table and
-code are a block each and stay whole. A manual may be anybody's: files are read within limits, links are not followed,
-HTML and PDF are read in a confined process (`extraction`), and no text of a passage is a mark of chat formats.
+Markdown, plain text, HTML and PDF with text. A passage is some blocks of one section under its headings; code stays
+whole, and a longer table is cut between rows, each part under its head. A manual may be anybody's: files are read
+within limits, links are not followed, HTML and PDF are read in a confined process (`extraction`), and no text of a
+passage is a mark of chat formats.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _UNDERLINE = re.compile(r"(=+|-{3,}|~{3,})[ \t]*")
 _NUMBER = r"(?:Chapter|Section|Appendix|Part) +(\w+(?:\.\d+)*)|([A-Z]?\d+(?:\.\d+)*|[A-Z](?:\.\d+)+)"
 _NUMBERED = re.compile(rf"(?:{_NUMBER})[.:]? +\w[^\n]{{0,90}}[^.;:,\n]")  # a line that stands alone
+_HEAD = re.compile(r".*\n[ \t]*\|[ \t:|-]+\n")  # of a table
 _LEADERS = re.compile(r"(?=[^\n]{5,200}$)[^\n]*?(?:\. ?){5}[. |]*\w*[ |]*")  # a line of a table of contents
 _CHAT = re.compile(r"<[|｜]|[|｜]>|\[/?INST\]|<</?SYS>>|</?s>|<(?:start|end)_of_turn>")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
@@ -117,7 +119,7 @@ def _cut_passages(name: str, text: str, is_plain: bool) -> Iterator[tuple[str, s
             words = " ".join((heading[2] if heading else block).split()).strip("# ")
             headings = [*(outer for outer in headings if outer[0] < depth), (depth, words)]
             continue
-        for piece in _cut_prose(block):
+        for piece in _cut_block(block):
             if blocks and sum(map(len, blocks)) + len(piece) > PASSAGE:
                 yield from close()
             blocks.append(piece)
@@ -147,18 +149,22 @@ def _cut_blocks(text: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _cut_prose(block: str) -> Iterator[str]:
-    """Pieces of at most so many characters as a passage has, at ends of sentences; tables and code stay whole."""
-    start = 0
-    while len(block) - start > PASSAGE and (start or not _is_whole(block)):
-        window = block[start : start + PASSAGE]
-        ends = [match.end() for match in re.finditer(r"(?<=[.!?;:])\s|\n", window)]
-        at = start + (ends[-1] if ends else window.rfind(" ") + 1 or PASSAGE)
-        yield block[start:at].rstrip()
+def _cut_block(block: str) -> Iterator[str]:
+    """Pieces of at most so many characters as a passage has: of prose at ends of sentences, of a table between rows,
+    each under its head. Code stays whole, and so does a row."""
+    is_code = block.lstrip()[:3] in {"```", "~~~"}
+    is_table = all(line.lstrip().startswith("|") for line in block.splitlines())
+    head = match[0] if is_table and (match := _HEAD.match(block)) else ""
+    start, most = len(head), max(PASSAGE - len(head), PASSAGE // 2)
+    while len(block) - start > most and not is_code:
+        window = block[start : start + most]
+        ends = [match.end() for match in re.finditer(r"\n" if is_table else r"(?<=[.!?;:])\s|\n", window)]
+        if ends:
+            at = start + ends[-1]
+        elif is_table:  # a row is longer
+            at = block.find("\n", start) + 1 or len(block)
+        else:
+            at = start + (window.rfind(" ") + 1 or most)
+        yield head + block[start:at].rstrip()
         start = at
-    yield block[start:]
-
-
-def _is_whole(block: str) -> bool:
-    """Whether it is a table or code, which is quoted whole or not at all."""
-    return block.lstrip()[:3] in {"```", "~~~"} or all(line.lstrip().startswith("|") for line in block.splitlines())
+    yield head + block[start:]
