@@ -91,14 +91,21 @@ def test_findings_bring_their_sections_first_and_a_turn_repeats_none() -> None:
         ("x.cumsum(-1)", "| `q7 rd, ra` | rd[i] = SUM(k<=i) ra[k] |"),
         ("torch.rsqrt(x)", "`vfrsqrt7.v vd, vs` takes two cycles."),  # a part of an opcode
         ("x @ w", "MatMul takes two tiles."),  # and of a name in humps
-        ("torch.softmax(x, -1)", "Taken away from each row is its own number, of a column: a difference."),  # a step of it
+        (
+            "torch.softmax(x, -1)",
+            "Taken away from each row is its own number, of a column: a difference.",
+        ),  # a step of it
         ("x.clamp(-1, 1)", "q9 takes a number."),  # by the glossary's line
         ("x.flip(-1)", "The ring takes a number."),  # by a number that the glossary has
     ],
 )
 def test_what_a_call_needs_is_found_where_words_alone_fail(call: str, section: str) -> None:
-    others = {f"5.{n} q{n}0{n}": f"q{n}0{n} takes words, lanes and ports {'of the row ' * (n % 4)}." for n in range(200)}
-    glossary = {"1 Glossary": "- q9: saturates\n- PAC: power, see 5.3\n- RNG: moves in reverse order, see 7.2\n- q55: none"}
+    others = {
+        f"5.{n} q{n}0{n}": f"q{n}0{n} takes words, lanes and ports {'of the row ' * (n % 4)}." for n in range(200)
+    }
+    glossary = {
+        "1 Glossary": "- q9: saturates\n- PAC: power, see 5.3\n- RNG: moves in reverse order, see 7.2\n- q55: none"
+    }
     manual = Manual(Passages(glossary | others | {"7.2 Other things": section}), 300)
     shown = [quotation.text for quotation in manual.choose_passages(f"reference: |\n  return {call}\n")]
     assert section in shown

@@ -1,6 +1,6 @@
 """The manual of a third chip that does not exist, the Petrel array processor: a data sheet, in HTML.
 
-Held out: the search was not changed after it was read. Instructions stand in tables, one for each unit, a row each, with
+Held out until the search was changed for what it showed. Instructions stand in tables, one for each unit, a row each, with
 what they do in formulas; around them are register maps, encodings, cycle tables and errata, as in data sheets of chips.
 """
 
