@@ -13,7 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -41,9 +41,9 @@ _VECTOR = re.compile(r"(?s)(?=.*input \w+: \w+ \[\w+\]).*input \w+: \w+ \[\w+, "
 _PART = re.compile(r" \(\d+\)$")  # of a section, in a title
 _REFERENCE = re.compile(r"(?:\bsee|\b[Ss]ection|\b[Cc]hapter|§|[(|])\s*([A-Z]?\d*(?:\.\d+)+|[A-Z]?\d+)\s*(?=[)|.,;]|$)")
 _FORMULA = re.compile(r"[-+*]?(?::=|=|←|<-)[^\n|`;]{1,120}|`[^`\n]{1,120}`")
-_OPCODE = re.compile(  # what begins a line, a cell or code; what has a capital, figure or point inside
-    r"(?:^|[`|])[ \t]*([a-z][\w.]*)|\b([A-Z][A-Z0-9_.]{2,11}|[A-Za-z]\w*[A-Z0-9._][\w.]*)\b", re.MULTILINE
-)
+_NAME = re.compile(r"[A-Za-z][\w.]*\w")
+_FIRST = re.compile(r"(?:^|[`|])[ \t]*([a-z][\w.]*)", re.MULTILINE)  # of a line, a cell or code
+_OPCODE = re.compile(r"[A-Z][A-Z0-9_.]{2,11}|\w+[A-Z0-9._][\w.]*")  # has a capital, figure or point inside
 _HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of `MatMul` and `VMulAdd`
 _FRAME = frozenset(  # words of every task and finding, and of every text
     _WORD.findall(
@@ -180,7 +180,7 @@ class Passages:
         for place, quotation in enumerate(self.quotations):
             number, _, words = quotation.title.rpartition(" > ")[2].partition(" ")
             heading = words if number[-1:].isdigit() else f"{number} {words}"
-            names = {name for name, _ in _OPCODE.findall(f"{heading}\n{quotation.text}".casefold()) if name}
+            names = set(_FIRST.findall(f"{heading}\n{quotation.text}".casefold()))
             for name in names if _PART.search(heading) else {*names, number}:
                 places[name].append(place)
         return {name: each for name, each in places.items() if len(each) <= FOLLOWED}
@@ -191,7 +191,7 @@ class Passages:
         for sentence in re.split(r"\n|(?<=[.;]) ", self.quotations[place].text):
             if not words.keys().isdisjoint(_join_words(sentence).split()):
                 names.update(_REFERENCE.findall(sentence))
-                names.update(name.casefold() for both in _OPCODE.findall(sentence) for name in both)
+                names.update(map(str.casefold, _list_opcodes(sentence)))
         others = {other for name in names for other in self._places.get(name, ())}
         return {other for other in others if self._sections[other] != self._sections[place]}
 
@@ -288,17 +288,30 @@ def _cut_beginning(quotation: Quotation, room: int) -> Quotation:
 
 def _join_words(text: str) -> str:
     """Its words without endings, a whole one and its parts where it has points."""
-    words = (part for word in _WORD.findall(text.casefold()) for part in dict.fromkeys((word, *word.split("."))))
-    return " ".join(_ENDING.sub("", word.replace(".", "_")) for word in words)
+    return " ".join(map(_stem_word, _WORD.findall(text.casefold())))
+
+
+@lru_cache(1 << 16)
+def _stem_word(word: str) -> str:
+    return " ".join(_ENDING.sub("", part.replace(".", "_")) for part in dict.fromkeys((word, *word.split("."))))
+
+
+def _list_opcodes(text: str) -> set[str]:
+    """Names that are no words of prose, as far as their letters and places tell."""
+    return {*_FIRST.findall(text), *filter(_OPCODE.fullmatch, set(_NAME.findall(text)))}
 
 
 def _name_operations(text: str) -> Iterator[str]:
     """What its formulas and opcodes say in the words of functions, and the parts of names that have several."""
+    for opcode in _list_opcodes(text):
+        yield from _read_opcode(opcode)
     formulas = " ".join(_FORMULA.findall(text))
-    names = dict.fromkeys(name for both in _OPCODE.findall(text) for name in both if name)
-    for name in names:
-        humps = _HUMP.findall(name)
-        yield from humps if len(humps) > 1 else ()
-    opcodes = " ".join(names).casefold()
-    for name, (in_opcodes, in_formulas) in _SIGNS.items():
-        yield from [name] * (len(in_opcodes.findall(opcodes)) + len(in_formulas.findall(formulas)))
+    for name, (_, sign) in _SIGNS.items() if formulas else ():
+        yield from [name] * len(sign.findall(formulas))
+
+
+@lru_cache(1 << 16)
+def _read_opcode(opcode: str) -> tuple[str, ...]:
+    humps = _HUMP.findall(opcode)
+    named = (name for name, (sign, _) in _SIGNS.items() for _ in sign.findall(opcode.casefold()))
+    return (*(humps if len(humps) > 1 else ()), *named)
