@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, CommandResult, run_commands
-from opsmith.running.toolchain import COMPILER, CXX_COMPILER, NO_COMPILER, NO_CXX_COMPILER, Toolchain, find_toolchain
+from opsmith.running.toolchain import COMPILER, Toolchain, explain_no_compiler, find_toolchain
 
 SOURCE_BYTES = 1 << 20  # all files that one compile is given
 DEFAULT_LIMITS = CommandLimits()
@@ -27,7 +27,7 @@ class CompileOrder:
     commands: Sequence[Sequence[str]]
     output: str
     further: Sequence[str] = ()  # outputs beside that one
-    compiler: str = COMPILER  # gcc, or g++ for C++
+    compiler: str = COMPILER  # as `find_toolchain` knows it
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def run_compiler(order: CompileOrder, limits: CommandLimits = DEFAULT_LIMITS) ->
         return CompileRefusal("", f"{SOURCE_BYTES} bytes of source")
     toolchain = find_toolchain(order.compiler)
     if toolchain is None:
-        return CompileFailure(NO_CXX_COMPILER if order.compiler == CXX_COMPILER else NO_COMPILER)
+        return CompileFailure(explain_no_compiler(order.compiler))
     result = _compile_files(toolchain, order, limits)
     try:
         if isinstance(result, CompileRefusal):

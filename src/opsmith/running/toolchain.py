@@ -1,6 +1,6 @@
-"""The C compiler of this machine, and the one for C++: its version, and what it reads and executes.
+"""The C compiler of this machine, and those for C++ and its kin: their versions, and what they read and execute.
 
-All of it is what gcc says of itself; nothing is compiled to find out. A toolchain is found once a process.
+All of it is what they say of themselves; nothing is compiled to find out. A toolchain is found once a process.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-COMPILER, CXX_COMPILER = "gcc", "g++"
+COMPILER, CXX_COMPILER, CLANG = "gcc", "g++", "clang-19"
 NO_COMPILER = f"no C compiler: {COMPILER} is not on the path; try: install Debian's packages gcc and libc6-dev"
 NO_CXX_COMPILER = f"no C++ compiler: {CXX_COMPILER} is not on the path; try: install Debian's package g++"
+NO_CLANG = f"no clang: {CLANG} is not on the path; try: install Debian's packages {CLANG} and libc6-dev (330 MB)"
 
 _PROGRAMS = ("as", "ld", "collect2")  # what the driver starts, beside the compiler proper
-_LANGUAGES = {COMPILER: ("c", "cc1"), CXX_COMPILER: ("c++", "cc1plus")}  # and what compiles it
+_LANGUAGES = {COMPILER: ("c", "cc1"), CXX_COMPILER: ("c++", "cc1plus"), CLANG: ("c++", "clang")}  # what compiles it
 _START_FILES = ("crti.o", "libgcc.a", "libm.so")
 _SYSTEM = ("/lib", "/lib64", "/etc/ld.so.cache")  # what its programs are loaded with
 _SECONDS = 20.0  # for one question
@@ -42,7 +43,7 @@ class Toolchain:
 
 @cache
 def find_toolchain(compiler: str = COMPILER) -> Toolchain | None:
-    """The toolchain of `gcc` or `g++`; None: there is none, as `NO_COMPILER` and its like say in words."""
+    """The toolchain of `gcc`, `g++` or `clang-19`; None: there is none, as `explain_no_compiler` says in words."""
     language, proper = _LANGUAGES[compiler]
     name = shutil.which(compiler)
     if name is None:
@@ -51,11 +52,17 @@ def find_toolchain(compiler: str = COMPILER) -> Toolchain | None:
     try:
         programs = [driver, *_find_programs(driver, proper)]
         readable = {*programs, *_find_folders(driver, language), *map(Path, _SYSTEM)}
-        version = f"{compiler} {_ask_driver(driver, '-dumpfullversion')} {_ask_driver(driver, '-dumpmachine')}"
+        number = _ask_driver(driver, "-dumpversion" if compiler == CLANG else "-dumpfullversion")
+        version = f"{compiler} {number} {_ask_driver(driver, '-dumpmachine')}"
     except (OSError, subprocess.SubprocessError):
         return None
     folders = dict.fromkeys(str(program.parent) for program in (Path(name), *_link_programs(), *programs))
     return Toolchain(driver, version, tuple(sorted(filter(_is_specific, readable))), os.pathsep.join(folders))
+
+
+def explain_no_compiler(compiler: str) -> str:
+    """That it is not here, and what to install."""
+    return {COMPILER: NO_COMPILER, CXX_COMPILER: NO_CXX_COMPILER, CLANG: NO_CLANG}[compiler]
 
 
 def _find_programs(driver: Path, proper: str) -> Iterator[Path]:

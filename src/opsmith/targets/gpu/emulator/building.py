@@ -1,4 +1,4 @@
-"""Builds the library that runs a program without a GPU: one confined run of g++, with our headers and runtime."""
+"""Builds the library that runs a program without a GPU: one confined run of a compiler, with our headers and runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opsmith.running.compiler import (
     CompileRefusal,
     run_compiler,
 )
-from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
+from opsmith.running.toolchain import explain_no_compiler, find_toolchain
 from opsmith.targets.gpu.emulator.dialect import EmulatedDialect
 from opsmith.targets.gpu.emulator.source import (
     MAIN,
@@ -51,7 +51,6 @@ _KERNEL_FLAGS = (
     "-gdwarf-4",
     "-g1",
     "-fsanitize=thread,alignment,bounds",
-    "--param=tsan-distinguish-volatile=1",
     "-fno-sanitize=vptr",
     "-ffp-contract=fast",
     "-fno-math-errno",
@@ -61,9 +60,7 @@ _KERNEL_FLAGS = (
     "-fno-delete-null-pointer-checks",
     "-fdata-sections",
     "-fno-threadsafe-statics",
-    "-fno-tree-loop-distribute-patterns",
     "-fno-asynchronous-unwind-tables",
-    "-fno-diagnostics-show-caret",
     "-fmax-errors=8",
     "-c",
     MAIN,
@@ -97,9 +94,9 @@ def build_emulated(
     foreign = find_foreign(dialect, source)
     if foreign is not None:
         return Unemulated(f"not emulated: line {foreign[0]}: {foreign[1]}")
-    toolchain = find_toolchain(CXX_COMPILER)
+    toolchain = find_toolchain(dialect.compiler)
     if toolchain is None:
-        return CompileFailure(NO_CXX_COMPILER)
+        return CompileFailure(explain_no_compiler(dialect.compiler))
     key = _make_key(dialect, source, plan, toolchain.version, flags)
     library = cache_.fetch(key) if cache_ is not None else None
     if library is not None:
@@ -113,7 +110,7 @@ def build_emulated(
 def _compile_program(
     dialect: EmulatedDialect, source: str, plan: BoundPlan, limits: CommandLimits, flags: Sequence[str]
 ) -> EmulatedBuild:
-    runtime = _compile_runtime()
+    runtime = _compile_runtime(dialect.compiler)
     if isinstance(runtime, CompileFailure):
         return runtime
     files = {
@@ -122,9 +119,14 @@ def _compile_program(
         MAIN: write_main(dialect, source, plan).encode(),
         _RUNTIME: runtime.data,
     }
-    compile_ = (*_KERNEL_FLAGS, *flags, find_isa().flag)
-    link = (_OBJECT, _RUNTIME, "-o", LIBRARY, *_LINK_FLAGS)
-    result = run_compiler(CompileOrder(files, (compile_, link), LIBRARY, compiler=CXX_COMPILER), limits)
+    commands = [
+        (*dialect.flags, *_KERNEL_FLAGS, *flags, find_isa().flag),
+        (_OBJECT, _RUNTIME, "-o", LIBRARY, *_LINK_FLAGS),
+    ]
+    if (check := dialect.check) is not None:
+        files[check.file] = check.write(source).encode("utf-8", "replace")
+        commands.insert(0, (*check.flags, check.file))
+    result = run_compiler(CompileOrder(files, commands, LIBRARY, compiler=dialect.compiler), limits)
     return _explain_refusal(dialect, result, source, plan) if isinstance(result, CompileRefusal) else result
 
 
@@ -134,7 +136,8 @@ def _make_key(
     texts = [dialect.rewrite(source), write_main(dialect, source, plan)]
     texts += [data.decode() for data in _read_headers(dialect.headers).values()]
     texts.append((_FOLDER / "emulator.cpp").read_text(encoding="utf-8"))
-    flags = " ".join((*_RUNTIME_FLAGS, *_KERNEL_FLAGS, *own_flags, find_isa().flag, *_LINK_FLAGS))
+    check = dialect.check.flags if dialect.check is not None else ()
+    flags = " ".join((*check, *_RUNTIME_FLAGS, *dialect.flags, *_KERNEL_FLAGS, *own_flags, find_isa().flag, *_LINK_FLAGS))
     return BuildKey("", f"{dialect.name} emulator", "\0".join(texts), flags, compiler)
 
 
@@ -148,10 +151,10 @@ def _read_headers(own: Path) -> dict[str, bytes]:
     return {**headers, _SCRIPT: script.encode()}
 
 
-def _compile_runtime() -> Artefact | CompileFailure:
+def _compile_runtime(compiler: str) -> Artefact | CompileFailure:
     """The runtime's object, made once a process; a failure is not kept."""
     try:
-        return _compile_runtime_once()
+        return _compile_runtime_once(compiler)
     except _RuntimeFault as error:
         return CompileFailure(str(error))
 
@@ -161,9 +164,9 @@ class _RuntimeFault(Exception):
 
 
 @cache
-def _compile_runtime_once() -> Artefact:
+def _compile_runtime_once(compiler: str) -> Artefact:
     files = {"emulator.cpp": (_FOLDER / "emulator.cpp").read_bytes()}
-    result = run_compiler(CompileOrder(files, ((*_RUNTIME_FLAGS, find_isa().flag),), _RUNTIME, compiler=CXX_COMPILER))
+    result = run_compiler(CompileOrder(files, ((*_RUNTIME_FLAGS, find_isa().flag),), _RUNTIME, compiler=compiler))
     if isinstance(result, Artefact):
         return result
     words = result.reason if isinstance(result, CompileFailure) else " ".join(result.messages.split())[:300]
@@ -176,16 +179,18 @@ def _compile_runtime_once() -> Artefact:
 def _explain_refusal(
     dialect: EmulatedDialect, refusal: CompileRefusal, source: str, plan: BoundPlan
 ) -> BuildRefusal | Unemulated:
+    if dialect.check is not None and f"{dialect.check.file}:" in refusal.messages:
+        return BuildRefusal(dialect.check.explain(refusal.messages, source))
     errors = list(_ERROR.finditer(refusal.messages))
     findings = tuple(dict.fromkeys(_list_mismatches(dialect, errors, source, plan)))[:MOST]
     if findings:
         return BuildRefusal(findings)
     if refusal.limit:
-        return Unemulated(f"not emulated: g++ took more than {refusal.limit}")
+        return Unemulated(f"not emulated: {dialect.compiler} took more than {refusal.limit}")
     own = [match for match in errors if match["file"] == dialect.program] or errors
     if not own:
         words = printable(" ".join(refusal.messages.split())[:200])
-        return Unemulated(f"not emulated: g++ refuses the program: {words}")
+        return Unemulated(f"not emulated: {dialect.compiler} refuses the program: {words}")
     where = f"line {own[0]['line']}: " if own[0]["file"] == dialect.program else ""
     return Unemulated(f"not emulated: {where}{printable(own[0]['text'])[:200]}")
 

@@ -11,6 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from opsmith.records import Diagnostic
+from opsmith.running.toolchain import CXX_COMPILER
+
+GNU_FLAGS = (
+    "--param=tsan-distinguish-volatile=1",
+    "-fno-tree-loop-distribute-patterns",
+    "-fno-diagnostics-show-caret",
+)
 
 @dataclass(frozen=True)
 class FindingWords:
@@ -28,11 +36,22 @@ class FindingWords:
     trap: str
     read_only: str  # a read of what nobody writes in the launch
     operations: Sequence[str]  # of a warp, in the order of `OpsmithWarp`
+    device_barrier: str = ""  # of a block, for memory of all blocks, where that is another
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramCheck:
+    """What a compiler is shown first, of a language that no compiler of its own has accepted: refusals are findings."""
+
+    file: str  # that its messages are of
+    flags: Sequence[str]  # before that file
+    write: Callable[[str], str]  # the program as it is shown, line for line
+    explain: Callable[[str, str], tuple[Diagnostic, ...]]  # its messages, and the source that they are about
 
 
 @dataclass(frozen=True, eq=False)
 class EmulatedDialect:
-    """A language whose kernels g++ compiles as C++ over the runtime."""
+    """A language whose kernels a compiler takes as C++ over the runtime."""
 
     name: str  # of its builds in the cache
     program: str  # the file that findings and lines are of: kernel.cu
@@ -44,3 +63,7 @@ class EmulatedDialect:
     pointers: Mapping[str, str]  # to entries of each dtype
     rewrite: Callable[[str], str]  # a program as the headers take it, line for line
     words: FindingWords
+    compiler: str = CXX_COMPILER
+    flags: Sequence[str] = GNU_FLAGS  # that this compiler takes
+    entry: str = "{}"  # what is called for a kernel
+    check: ProgramCheck | None = None

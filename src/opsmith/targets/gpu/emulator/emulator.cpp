@@ -129,6 +129,7 @@ struct Warp {
   uint32_t is_synced;
   uint16_t clock[32], known[32][32];
   uint32_t exchanged;  // the phase of the last operation of the warp
+  uint64_t gathered[32];  // what lanes gave in the last OPSMITH_GATHER
 };
 Warp warps[WARPS];
 
@@ -138,6 +139,7 @@ uint32_t *const grid = opsmith_grid_size, *const block = opsmith_block_size, *co
 uint32_t threads, current;
 uint64_t block_number;
 uint32_t phase = 1, block_phase = 1, run_phase = 1;
+uint32_t shared_phase = 1, device_phase = 1;  // that the last barrier over that memory began
 uint32_t started, ended, arrived;
 bool is_reversed, is_unwatched, has_one_stack;
 uint64_t disorder;  // 0: none; else atomics give way to other threads and see what may be old, and blocks have no order
@@ -285,15 +287,24 @@ inline bool is_lane_ordered(uint32_t thread, uint32_t clock) {
   return clock <= warps[current / 32].known[current % 32][thread % 32];
 }
 
-inline bool is_writer_ordered(const Cell *c, uint32_t since) {
+// Whether barriers since then left this memory out; they order what a thread does itself all the same.
+inline bool is_left_out(uint32_t of, const Region *r) { return of >= (r->kind == SHARED ? shared_phase : device_phase); }
+
+inline bool is_writer_ordered(const Cell *c, const Region *r) {
   if (c->wphase == phase) return is_lane_ordered(c->wthread, c->wclock);
-  return c->wphase >= block_phase || c->wphase < since || is_acquired(c->wphase);
+  if (RARE(is_left_out(c->wphase, r))) return c->wthread == current;
+  return c->wphase >= block_phase || c->wphase < r->since || is_acquired(c->wphase);
 }
 
 // The thread of the readers (or of the atomics) that is not ordered before this one; -1: all are.
-inline int find_unordered_reader(const Cell *c, uint32_t since) {
+inline int find_unordered_reader(const Cell *c, const Region *r) {
   if (c->rphase != phase) {
-    bool is_ordered = c->rphase >= block_phase || c->rphase < since || is_acquired(c->rphase);
+    if (RARE(is_left_out(c->rphase, r))) {
+      uint32_t others = c->rthread / 32 == current / 32 ? c->rlanes & ~(1u << current % 32) : c->rlanes;
+      if (others) return (int)(c->rthread / 32 * 32 + (uint32_t)__builtin_ctz(others));
+      return c->flags & MANY_WARPS ? c->rother : -1;
+    }
+    bool is_ordered = c->rphase >= block_phase || c->rphase < r->since || is_acquired(c->rphase);
     return is_ordered ? -1 : c->rthread;
   }
   uint32_t warp = current / 32;
@@ -373,7 +384,7 @@ template <int A> inline void check_cell(Region *r, Cell *c, uint64_t address, ui
     report(describe_access(UNINITIALISED, place, (uint32_t)(r - regions), address, size, A == READ ? 0 : 2));
   const int writing = A == READ ? 0 : A == WRITE ? 1 : 2;
   if (A != READ && RARE(r->read_only != 0)) report_late_write(r, (uint64_t)(c - r->cells), address, size, place, writing);
-  if (RARE(!is_writer_ordered(c, r->since))) {
+  if (RARE(!is_writer_ordered(c, r))) {
     if (A == WRITE) {
       if (pending.size) settle_pending();
       pending.place = address;
@@ -387,7 +398,7 @@ template <int A> inline void check_cell(Region *r, Cell *c, uint64_t address, ui
   }
   if (A == READ ? (c->flags & ATOMIC) != 0 : true) {
     if (!((A == UPDATE || A == REPLACE) && (c->flags & ATOMIC))) {
-      int other = find_unordered_reader(c, r->since);
+      int other = find_unordered_reader(c, r);
       if (RARE(other >= 0))
         report(describe_race(c, address, size, place, (uint32_t)(r - regions), writing, false, other));
     }
@@ -666,7 +677,24 @@ void reset_clocks() {
 
 void next_phase() {
   if (++phase == 0xffffffffu) abort();
+  shared_phase = device_phase = phase;
   reset_clocks();
+}
+
+// The value of a lane that takes no part in an operation: nobody says which, so that no output may hang on it.
+uint64_t read_nowhere(uint32_t thread, uint32_t lane) {
+  const Warp &w = warps[thread / 32];
+  if (!suspicion.kind) {
+    suspicion.kind = SUSPICION;
+    suspicion.place = LINE | (uint32_t)fibers[thread].line;
+    suspicion.thread = thread;
+    suspicion.block = (uint32_t)block_number;
+    suspicion.detail = lane;
+    suspicion.other_detail = (w.size >> lane & 1) == 0 ? 0 : (w.ended >> lane & 1) ? 1 : 2;
+  }
+  uint64_t value;
+  memset(&value, poison, sizeof value);
+  return value;
 }
 
 void complete_warp(uint32_t number, uint32_t lanes) {
@@ -701,15 +729,7 @@ void complete_warp(uint32_t number, uint32_t lanes) {
           f.result = fibers[first + (uint32_t)(f.source & 31)].value;
           continue;
         }
-        memset(&f.result, poison, sizeof f.result);
-        if (!suspicion.kind) {
-          suspicion.kind = SUSPICION;
-          suspicion.place = LINE | (uint32_t)f.line;
-          suspicion.thread = first + (uint32_t)__builtin_ctz(l);
-          suspicion.block = (uint32_t)block_number;
-          suspicion.detail = (uint32_t)(f.source & 31);
-          suspicion.other_detail = (w.size >> (f.source & 31) & 1) == 0 ? 0 : (w.ended >> (f.source & 31) & 1) ? 1 : 2;
-        }
+        f.result = read_nowhere(first + (uint32_t)__builtin_ctz(l), (uint32_t)f.source & 31);
       }
       break;
     case 2:  // OPSMITH_BALLOT
@@ -717,6 +737,10 @@ void complete_warp(uint32_t number, uint32_t lanes) {
         sum |= (uint64_t)(fibers[first + (uint32_t)__builtin_ctz(l)].value != 0) << __builtin_ctz(l);
       sum |= (uint64_t)lanes << 32;
       break;
+    case 14:  // OPSMITH_GATHER
+      for (uint32_t l = lanes; l; l &= l - 1)
+        w.gathered[__builtin_ctz(l)] = fibers[first + (uint32_t)__builtin_ctz(l)].value;
+      // fall through
     case 3: sum = lanes; break;
     case 4:  // OPSMITH_MATCH_ANY
     case 5:
@@ -750,23 +774,25 @@ void complete_warp(uint32_t number, uint32_t lanes) {
   w.waiting &= ~lanes;
 }
 
-// Lanes that ask which of them are active: all of a warp that ask on the same line, once nobody else can run.
+// Lanes that ask which of them are active, or for what these give: all of a warp that ask on the same line, once nobody
+// else can run.
 bool release_active() {
   for (uint32_t number = 0; number * 32 < threads; number++) {
     Warp &w = warps[number];
     for (uint32_t lanes = w.waiting; lanes; lanes &= lanes - 1) {
       Fiber &f = fibers[number * 32 + (uint32_t)__builtin_ctz(lanes)];
-      if (f.operation != 3) continue;
+      if (f.operation != 3 && f.operation != 14) continue;
       uint32_t together = 0;
       for (uint32_t rest = w.waiting; rest; rest &= rest - 1) {
         Fiber &g = fibers[number * 32 + (uint32_t)__builtin_ctz(rest)];
-        if (g.operation == 3 && g.line == f.line) together |= 1u << __builtin_ctz(rest);
+        if (g.operation == f.operation && g.line == f.line) together |= 1u << __builtin_ctz(rest);
       }
       uint32_t own = current;
       current = THREADS;  // nobody goes on by itself
       states[THREADS - 1] = states[THREADS - 1];
       uint32_t first = number * 32;
       for (uint32_t l = together; l; l &= l - 1) {
+        w.gathered[__builtin_ctz(l)] = fibers[first + (uint32_t)__builtin_ctz(l)].value;
         fibers[first + (uint32_t)__builtin_ctz(l)].result = together;
         push_ready(first + (uint32_t)__builtin_ctz(l));
       }
@@ -991,6 +1017,18 @@ extern "C" void __tsan_func_entry(void *) {}
 extern "C" void __tsan_func_exit() {}
 extern "C" void __tsan_read_range(void *p, size_t n) { if (n) check_access<READ>(p, (uint32_t)n, RETURN); }
 extern "C" void __tsan_write_range(void *p, size_t n) { if (n) check_access<WRITE>(p, (uint32_t)n, RETURN); }
+extern "C" void *__tsan_memcpy(void *to, const void *from, size_t n) {  // clang's, which calls no ranges
+  if (n) check_access<READ>(from, (uint32_t)n, RETURN), check_access<WRITE>(to, (uint32_t)n, RETURN);
+  return memcpy(to, from, n);
+}
+extern "C" void *__tsan_memmove(void *to, const void *from, size_t n) {
+  if (n) check_access<READ>(from, (uint32_t)n, RETURN), check_access<WRITE>(to, (uint32_t)n, RETURN);
+  return memmove(to, from, n);
+}
+extern "C" void *__tsan_memset(void *to, int byte, size_t n) {
+  if (n) check_access<WRITE>(to, (uint32_t)n, RETURN);
+  return memset(to, byte, n);
+}
 extern "C" void __tsan_vptr_update(void *, void *) {}
 extern "C" void __tsan_vptr_read(void *) {}
 
@@ -1084,6 +1122,23 @@ int opsmith_barrier(int line, int predicate, int operation) {
     if (t != current) push_ready(t);
   }
   return (int)result;
+}
+
+// A barrier that orders accesses to some memory only: 1 that of the block, 2 arrays and variables of the device.
+int opsmith_barrier_over(int line, int memory) {
+  uint32_t last_shared = shared_phase, last_device = device_phase, before = phase;
+  int result = opsmith_barrier(line, 0, 4 + memory);
+  if (phase == before + 1) {  // the last to arrive, before others go on
+    if (!(memory & 1)) shared_phase = last_shared;
+    if (!(memory & 2)) device_phase = last_device;
+  }
+  return result;
+}
+
+// What a lane gave in the operation that this one just made together with `lanes`.
+unsigned long opsmith_gathered(unsigned lanes, unsigned lane, int line) {
+  fibers[current].line = line;
+  return lanes >> lane & 1 ? warps[current / 32].gathered[lane] : read_nowhere(current, lane);
 }
 
 unsigned long opsmith_warp(int operation, unsigned mask, unsigned long value, int source, int line) {

@@ -209,7 +209,8 @@ class _Words:
         warp = f" ({words_of.thread}s of a {words_of.warp} do not run in lock step)" if same_warp else ""
         if memory.is_shared or not record.other_is_writing == record.is_writing == 1:
             alternative = f", or {words_of.warp_barrier}" if same_warp else ""
-            return words + warp, f"{words_of.barrier} between the two{alternative}"
+            own = words_of.barrier if memory.is_shared else words_of.device_barrier or words_of.barrier
+            return words + warp, f"{own} between the two{alternative}"
         return words + warp, f"let one {words_of.thread} write each entry, or use atomics"
 
     def _describe_uninitialised(self) -> tuple[str, str]:

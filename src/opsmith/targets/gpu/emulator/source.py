@@ -1,7 +1,7 @@
 """A program and its plan as the C++ that is compiled: what is rewritten, what calls the kernels, what is not emulated.
 
 The program stands on its own lines of its file, which a file of ours includes; what calls a kernel has the line of
-its launch, so that g++ tells a mismatch there.
+its launch, so that the compiler tells a mismatch there.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ def write_main(dialect: EmulatedDialect, source: str, plan: BoundPlan) -> str:
 def _write_launch(dialect: EmulatedDialect, number: int, launch: BoundLaunch) -> Iterator[str]:
     arguments = launch.arguments
     place = f'#line {launch.line} "{dialect.program}"'
-    signature = f"opsmith_signature_{number}"
-    yield from (place, f"typedef opsmith::Kernel<decltype(&{launch.kernel})> {signature};")
+    signature, kernel = f"opsmith_signature_{number}", dialect.entry.format(launch.kernel)
+    yield from (place, f"typedef opsmith::Kernel<decltype(&{kernel})> {signature};")
     count = f"{launch.kernel} takes another number of arguments than the {len(arguments)} of args"
     yield from (place, f'static_assert({signature}::count == {len(arguments)}, "{MARK}{count}");')
     for i, argument in enumerate(arguments):
         words = f"{MARK}{launch.kernel} takes {describe_argument(dialect, argument)} with another type of parameter"
         yield from (place, f'static_assert({signature}::template takes<{i}, {_write_tag(argument)}>(), "{words}");')
     tags = ", ".join(map(_write_tag, arguments))
-    call = f"opsmith::call<{tags}>({launch.kernel});" if arguments else f"{launch.kernel}();"
+    call = f"opsmith::call<{tags}>({kernel});" if arguments else f"{kernel}();"
     yield from (place, f'extern "C" __attribute__((visibility("default"))) void {name_entry(number)}() {{ {call} }}')
 
 

@@ -30,7 +30,9 @@ unsigned opsmith_rank() OPSMITH_CONST;
 extern char opsmith_dynamic_memory[] __attribute__((visibility("hidden"), aligned(1024)));
 unsigned long opsmith_slot(unsigned) OPSMITH_CONST;
 int opsmith_barrier(int line, int predicate, int operation);
+int opsmith_barrier_over(int line, int memory);
 unsigned long opsmith_warp(int operation, unsigned mask, unsigned long value, int source, int line);
+unsigned long opsmith_gathered(unsigned lanes, unsigned lane, int line);
 void opsmith_fence(int line);
 void opsmith_fence_block(int line);
 void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_reading);
@@ -115,7 +117,8 @@ OPSMITH_PLAIN void *opsmith_fill(void *to, int byte, size_t size, OPSMITH_LINE) 
 
 enum OpsmithWarp {
   OPSMITH_SYNC, OPSMITH_SHUFFLE, OPSMITH_BALLOT, OPSMITH_ACTIVE, OPSMITH_MATCH_ANY, OPSMITH_MATCH_ALL,
-  OPSMITH_ADD, OPSMITH_MIN, OPSMITH_MAX, OPSMITH_MIN_SIGNED, OPSMITH_MAX_SIGNED, OPSMITH_AND, OPSMITH_OR, OPSMITH_XOR
+  OPSMITH_ADD, OPSMITH_MIN, OPSMITH_MAX, OPSMITH_MIN_SIGNED, OPSMITH_MAX_SIGNED, OPSMITH_AND, OPSMITH_OR, OPSMITH_XOR,
+  OPSMITH_GATHER
 };
 template <class T> OPSMITH_PLAIN T opsmith_shuffle(unsigned mask, T value, int source, int line) {
   return opsmith::unpack<T>(opsmith_warp(OPSMITH_SHUFFLE, mask, opsmith::pack(value), source, line));

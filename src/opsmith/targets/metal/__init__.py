@@ -1,0 +1,113 @@
+"""Metal: kernels with a launch plan, looked at by clang as C++ for OpenCL, and judged by emulation.
+
+Apple's compiler never sees a program here, and verdicts say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from opsmith.records import Diagnostic, Task
+from opsmith.running.compiler import Artefact
+from opsmith.running.toolchain import CLANG, NO_CLANG, find_toolchain
+from opsmith.targets.gpu.emulator.building import ORDINARY_FLAGS, WATCHED_FLAGS, Unemulated, build_emulated
+from opsmith.targets.gpu.emulator.running import EMULATED, ORDINARY, PLAN, run_artefacts
+from opsmith.targets.gpu.options import GpuOptions
+from opsmith.targets.gpu.passes import EMULATED_PASSES
+from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.gpu.programs import GpuPrograms
+from opsmith.targets.gpu.prompts import GpuPrompts
+from opsmith.targets.gpu.resolving import DeviceLimits
+from opsmith.targets.gpu.tasks import GpuTasks
+from opsmith.targets.metal.agreement import list_disagreements
+from opsmith.targets.metal.canonical import write_canonical
+from opsmith.targets.metal.dialect import METAL_DIALECT
+from opsmith.targets.metal.source import check_source, is_program
+from opsmith.targets.metal.syntax import list_kernels
+from opsmith.targets.metal.words import TYPES
+from opsmith.targets.native.build import BuildRefusal
+from opsmith.targets.native.layout import Pass
+from opsmith.targets.native.programs import open_cache
+from opsmith.targets.native.tokens import blank_comments
+from opsmith.targets.programs import Build
+
+VERIFIER = "metal-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+
+
+@dataclass(frozen=True)
+class MetalOptions(GpuOptions):
+    """None; but what is kept is run as every emulated program is."""
+
+    @property
+    def full_passes(self) -> tuple[Pass, ...]:
+        return EMULATED_PASSES
+
+
+class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
+    """Metal behind the `Target` protocol."""
+
+    name = "metal"
+    verifier = VERIFIER
+    suffix = ".metal"
+    options = MetalOptions
+    dtypes = tuple(TYPES)
+    limits = DeviceLimits(block=(1024, 1024, 1024), grid=(2**31 - 1,) * 3, shared=32 << 10)
+
+    @staticmethod
+    @cache
+    def explain_lack() -> str:
+        return NO_CLANG if find_toolchain(CLANG) is None else ""
+
+    @staticmethod
+    def describe_toolchain() -> str:
+        toolchain = find_toolchain(CLANG)
+        return f"emulated by {toolchain.version if toolchain is not None else 'no clang'}; never seen by Apple's compiler"
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if is_program(text) else None
+
+    check_source = staticmethod(check_source)
+
+    def list_kernels(self, source: str) -> Collection[str]:
+        return [head.name for head in list_kernels(source)]
+
+    def bind_program(self, task: Task, source: str) -> BoundPlan | tuple[Diagnostic, ...]:
+        """Its plan, where kernels and plan agree."""
+        bound = super().bind_program(task, source)
+        if not isinstance(bound, BoundPlan) or check_source(source):
+            return bound
+        return list_disagreements(bound, list_kernels(source), source) or bound
+
+    def describe_type(self, dtype: str) -> str:
+        nibbles = "; of b: char(b << 4) >> 4, then char(b) >> 4" if dtype == "int4x2" else ""
+        codes = ", the code of each number: convert it by its bits" if dtype.startswith("fp8") else ""
+        return f"{TYPES[dtype][0]}{codes}{nibbles}"
+
+    blank_comments = staticmethod(blank_comments)
+
+    canonical_form = staticmethod(write_canonical)
+
+    def build_program(self, task: Task, source: str, is_kept: bool = False) -> Build:
+        plan, libraries = self.require_plan(task, source), dict[str, bytes]()
+        for name, flags in {EMULATED: WATCHED_FLAGS, **({ORDINARY: ORDINARY_FLAGS} if is_kept else {})}.items():
+            result = build_emulated(METAL_DIALECT, source, plan, open_cache(), flags=flags)
+            if isinstance(result, Unemulated):
+                return Build({}, failure=result.reason, needed="a program that is emulated, or Apple's compiler")
+            if isinstance(result, BuildRefusal):
+                return Build({}, errors=result.errors)
+            if not isinstance(result, Artefact):
+                return Build({}, failure=result.reason)
+            libraries[name] = result.data
+        return Build({**libraries, PLAN: plan.write_json().encode()}, toolchain=self.describe_toolchain())
+
+    def build_deployed(self, task: Task, source: str) -> Build:
+        return self.build_program(task, source, is_kept=True)
+
+    def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
+        return run_artefacts(METAL_DIALECT, artefacts, inputs)
+
+
+METAL = MetalTarget()

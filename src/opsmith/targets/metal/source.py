@@ -1,0 +1,265 @@
+"""Static checks of one Metal program, before any compiler sees it: findings of the stage PARSE.
+
+Refused is what has no place in kernels, what another compiler than Apple's would take (words of OpenCL and of CUDA,
+`double`, pointers without an address space), and what asks who compiles. Grammar and types are left to clang.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from opsmith.records import Diagnostic, printable
+from opsmith.targets.metal.agreement import check_attributes, check_kernels
+from opsmith.targets.metal.syntax import SPACES, find_threadgroup, list_kernels, split_at_commas
+from opsmith.targets.native.recognition import Beginnings, read_code
+from opsmith.targets.native.source_checks import (
+    KIND,
+    DirectiveChecks,
+    Findings,
+    check_definition,
+    check_directive,
+    check_nesting,
+    check_oddities,
+    run_checks,
+)
+from opsmith.targets.native.tokens import LogicalLine, Token, TokenKind
+
+_NUMBERS = "bool char uchar short ushort int uint long ulong float half bfloat size_t ptrdiff_t int8_t uint8_t int16_t "
+_NUMBERS += "uint16_t int32_t uint32_t int64_t uint64_t unsigned signed"
+_NUMBER_TYPES = frozenset(_NUMBERS.split())
+_VECTOR = re.compile(r"(?:packed_)?(?:u?char|u?short|u?int|u?long|float|half|bfloat)[234]")
+_ATOMIC = re.compile(r"atomic_\w+")
+_HEADER = re.compile(r"metal_\w+|simd/simd\.h")
+_BEGINNING_WORDS = """
+kernel using namespace constant constexpr static inline template typedef struct enum union void auto device thread
+threadgroup
+"""
+_BEGINNINGS = Beginnings(
+    frozenset(_BEGINNING_WORDS.split()) | _NUMBER_TYPES, re.compile(rf"{_VECTOR.pattern}|{_ATOMIC.pattern}|\[")
+)
+
+_WORDS: dict[str, tuple[str, str]] = {}  # by a name: what is expected instead, and what to try
+
+
+def _refuse_words(expected: str, remedy: str, names: str) -> None:
+    _WORDS.update(dict.fromkeys(names.split(), (expected, remedy)))
+
+
+_refuse_words("float: Metal has no double", "write float", "double double2 double3 double4")
+_refuse_words("Metal without inline assembly", "use functions of Metal", "asm")
+_refuse_words("memory of the plan or of a threadgroup", "use a workspace of the plan", "malloc calloc free new delete")
+_refuse_words("a kernel that only computes", "remove it", "printf assert os_log throw try catch")
+_refuse_words("Metal's C++", "write it without", "goto virtual dynamic_cast typeid thread_local register noexcept friend")
+_refuse_words("Metal's own library", "metal:: in place of std::", "std")
+_refuse_words("Metal's positions: parameters with attributes", "uint gid [[thread_position_in_grid]]",
+              "threadIdx blockIdx blockDim gridDim get_global_id get_local_id get_group_id get_local_size get_global_size"
+              )  # fmt: skip
+_refuse_words("threadgroup_barrier(mem_flags::mem_threadgroup)", "write it", "barrier work_group_barrier")
+_refuse_words("a name of Metal", "write as_type<T>(x)", "as_float as_int as_uint as_half reinterpret_cast_")
+_refuse_words("a program that does not ask about this machine", "remove it", "__has_include __has_builtin _Pragma")
+
+_OPENCL_PARTS = re.compile(r"s[0-9a-fA-F]+|lo|hi|even|odd")
+_RESERVED = re.compile(r"_*opsmith|__", re.IGNORECASE)
+_CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif"})
+_NOT_VARIABLES = frozenset({"constant", "using", "typedef", "static_assert"})
+_TYPE_WORDS = frozenset({"struct", "enum", "union", "class"})
+
+
+def is_program(text: str) -> bool:
+    """Whether it begins and ends as Metal does, closes every brace that it opens, and defines a kernel or tries to.
+
+    >>> is_program("kernel void f(device float *y) { *y = 1; }"), is_program("Use kernel void f(device float *y) { }")
+    (True, False)
+    """
+    return "kernel" in text and any(token.text == "kernel" for token in read_code(text, _BEGINNINGS))
+
+
+def check_source(source: str) -> tuple[Diagnostic, ...]:
+    """What is refused, the first findings first; none: a compiler may see it. Never raises, whatever the text."""
+    return run_checks(source, lambda lines: _check_lines(lines, source))
+
+
+def _check_lines(lines: Sequence[LogicalLine], source: str) -> Findings:
+    code = [token for line in lines if not line.is_directive for token in line.tokens]
+    yield from check_oddities(lines, "Metal")
+    yield from _check_directives(lines)
+    yield from _check_words([token for line in lines for token in line.tokens])
+    yield from check_attributes(source)
+    yield from tuple(check_nesting(code)) or _check_code(code, source)
+
+
+def _check_code(code: Sequence[Token], source: str) -> Findings:
+    yield from check_kernels(list_kernels(source))
+    yield from _check_pointers(code)
+    yield from _check_threadgroup(source)
+    yield from _check_variables(code)
+    yield from _check_parts(code)
+
+
+# -- words
+
+
+def _check_words(tokens: Sequence[Token]) -> Findings:
+    for token in tokens:
+        if token.kind is not TokenKind.NAME:
+            continue
+        if token.text in _WORDS:
+            yield Diagnostic(KIND, "program", f"`{token.text}`", *_WORDS[token.text], token.line)
+        elif _RESERVED.match(token.text) or token.text.startswith("__builtin"):
+            remedy = "use Metal's own words: kernel, device, threadgroup, constant, thread; or take another name"
+            yield Diagnostic(KIND, "program", f"`{printable(token.text[:60])}`", "a name of Metal or of the program", remedy, token.line)
+    for token, after in pairwise(tokens):
+        if token.text == "long" and after.text == "long":
+            yield Diagnostic(KIND, "program", "`long long`", "long: it has 64 bits in Metal", "write long", token.line)
+        if token.text == "main" and after.text == "(":
+            remedy = "leave out all host code: a plan in comment lines takes its place"
+            yield Diagnostic(KIND, "program", "`main`", "kernels and their helpers only", remedy, token.line)
+
+
+def _check_parts(code: Sequence[Token]) -> Findings:
+    """Words of OpenCL that clang would take: `.s0`, `.lo`, and (float4)(a, b), which is another value in Metal."""
+    own = {after.text for token, after in pairwise(code) if token.text not in (".", "->")}
+    for token, after in pairwise(code):
+        if token.text == "." and _OPENCL_PARTS.fullmatch(after.text) and after.text not in own:
+            yield Diagnostic(KIND, "program", f"`.{after.text}`", "components x y z w or r g b a", "use swizzles", after.line)
+    for place in range(len(code) - 3):
+        words = [token.text for token in code[place : place + 4]]
+        if words[0] == "(" and _VECTOR.fullmatch(words[1]) and words[2:] == [")", "("]:
+            end, depth = place + 3, 0
+            for end in range(place + 3, len(code)):
+                depth += (code[end].text in "([{") - (code[end].text in ")]}")
+                if depth == 0:
+                    break
+            if len(split_at_commas(code[place + 4 : end])) > 1:
+                given = f"`({words[1]})(...)` with several values, which has the value of the last one"
+                remedy = f"write {words[1]}(...)"
+                yield Diagnostic(KIND, "program", given, "a constructor", remedy, code[place].line)
+
+
+# -- directives
+
+
+def _check_directives(lines: Sequence[LogicalLine]) -> Findings:
+    own: set[str] = set()
+    for line in lines:
+        words = [token.text for token in line.tokens[1:]]
+        if not line.is_directive or not words:
+            continue
+        yield from check_directive(line, _CHECKS)
+        if words[0] in _CONDITIONALS:
+            for token in line.tokens[2:]:
+                if token.kind is TokenKind.NAME and token.text not in own | {"defined", "true", "false"}:
+                    expected = "names that the program defines above"
+                    yield Diagnostic(KIND, "directive", f"`{token.text}`", expected, "decide without #if", line.tokens[0].line)
+        if words[0] == "define":
+            own.update(words[1:2])
+
+
+def _check_include(tokens: Sequence[Token], number: int) -> Findings:
+    path = "".join(token.text for token in tokens)
+    if not (path[:1] == "<" and path[-1:] == ">" and _HEADER.fullmatch(path[1:-1])):
+        yield Diagnostic(KIND, "#include", printable(path[:80]) or "nothing", "<metal_stdlib>", "remove it", number)
+
+
+def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
+    words = [token.text for token in tokens]
+    if words[:1] not in (["unroll"], ["nounroll"]) and words[:2] not in (["clang", "loop"], ["METAL", "fp"]):
+        given = f"#pragma {' '.join(words)[:80]}"
+        yield Diagnostic(KIND, "directive", printable(given), "#pragma unroll or #pragma METAL fp ...", "remove it", number)
+
+
+def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
+    yield from check_definition(tokens, number, _is_reserved)
+    for token in tokens:
+        if token.text == "#" or token.text in ("kernel", "threadgroup"):
+            expected = "a macro without # and without kernel or threadgroup, which must be read in the program"
+            yield Diagnostic(KIND, "macro", f"`{token.text}`", expected, "write it where the macro is used", number)
+
+
+def _is_reserved(word: str) -> bool:
+    """Whether it is one that the checks or the language rely on."""
+    return word in SPACES or word in _NUMBER_TYPES or word in _KEYWORDS or bool(_VECTOR.fullmatch(word))
+
+
+_KEYWORDS = frozenset("kernel void const static if for while return launch workspace metal using namespace struct".split())  # noqa: SIM905
+_CHECKS: DirectiveChecks = {
+    "include": _check_include,
+    "define": _check_definition,
+    "undef": _check_definition,
+    "pragma": _check_pragma,
+}
+
+
+# -- address spaces
+
+
+def _check_pointers(code: Sequence[Token]) -> Findings:
+    """Whether pointers and references say what memory they lead to: clang takes them without."""
+    types = _NUMBER_TYPES | {after.text for token, after in pairwise(code) if token.text in (*_TYPE_WORDS, "typename", "class")}
+    for place, token in enumerate(code):
+        if token.text not in ("*", "&") or place == 0:
+            continue
+        start = place - 1
+        while start >= 0 and code[start].text in ("const", "volatile"):
+            start -= 1
+        is_type = code[start].text in types or _VECTOR.fullmatch(code[start].text) or _ATOMIC.fullmatch(code[start].text)
+        if not is_type or code[start - 1].text in (".", "->"):
+            continue
+        begin = start
+        while begin >= 0 and code[begin].text not in ("(", ",", ";", "{", "}", "<", ")"):
+            begin -= 1
+        words = {entry.text for entry in code[begin + 1 : place]}
+        if not words & SPACES and not _is_product(code, begin, start, place):
+            given = f"`{' '.join(entry.text for entry in code[begin + 1 : place + 2])[:80]}`"
+            expected = "device, constant, threadgroup or thread before the type"
+            remedy = "name the address space of what it points to"
+            yield Diagnostic(KIND, "pointer", printable(given), expected, remedy, token.line)
+
+
+def _is_product(code: Sequence[Token], begin: int, start: int, place: int) -> bool:
+    """Whether `a * b` multiplies: the name before the sign is a type only where it stands first, or behind qualifiers."""
+    before = [entry.text for entry in code[begin + 1 : start]]
+    return any(word not in ("const", "volatile", "static", "inline", "unsigned", "metal", "::", "return") for word in before)
+
+
+def _check_threadgroup(source: str) -> Findings:
+    for place, is_variable, is_first in find_threadgroup(source):
+        if is_variable and not is_first:
+            expected = "threadgroup first in a declaration of the kernel's own body, or before a pointer's type"
+            line = source.count("\n", 0, place) + 1
+            yield Diagnostic(KIND, "variable", "`threadgroup` elsewhere", expected, "write `threadgroup T name[n];`", line)
+
+
+def _check_variables(code: Sequence[Token]) -> Findings:
+    """Variables that outlive a call, and those of the program that are not in constant memory."""
+    depth, begin = 0, 0
+    for place, token in enumerate(code):
+        if token.text in "([{":
+            if depth == 0 and token.text == "{" and [entry.text for entry in code[begin:place]][:1] == ["namespace"]:
+                begin = place + 1
+                continue
+            depth += 1
+        elif token.text in ")]}":
+            depth = max(depth - 1, 0)
+        if token.text == "static" and depth:
+            expected = "no variables that keep values from one call to the next"
+            yield Diagnostic(KIND, "variable", "`static` in a function", expected, "use a workspace of the plan", token.line)
+        if depth == 0 and token.text in ";}":
+            if token.text == ";":
+                yield from _check_statement(code[begin:place])
+            is_body = token.text == "}" and not {entry.text for entry in code[begin : begin + 3]} & _TYPE_WORDS
+            begin = place + 1 if token.text == ";" or is_body else begin
+
+
+def _check_statement(tokens: Sequence[Token]) -> Findings:
+    words = [token.text for token in tokens]
+    if not tokens or _NOT_VARIABLES & set(words) or (words[-1] == "}" and words[0] in _TYPE_WORDS):
+        return
+    head = words[: words.index("=")] if "=" in words else words
+    if "(" in head or head[0] in _TYPE_WORDS or head[0] == "template" or len(head) < 2:
+        return
+    given = f"`{' '.join(head)[:80]}` outside of all functions"
+    expected = "constant memory: `constant T name = value;`"
+    yield Diagnostic(KIND, "variable", printable(given), expected, "write constant before it", tokens[0].line)
