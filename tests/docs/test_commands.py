@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from languages.gpu_programs import needs_cuda, needs_wgsl
+from languages.gpu_programs import needs_cuda, needs_metal, needs_wgsl
 from models.servers import OpenAIServer
 from targets.native.programs import needs_compiler
 
@@ -98,7 +98,7 @@ def server() -> Iterator[OpenAIServer]:
 MARKS = {
     "kernels in C": [needs_compiler],
     "other machines": [needs_compiler],
-    "kernels for GPUs": [needs_cuda, needs_wgsl],
+    "kernels for GPUs": [needs_cuda, needs_wgsl, needs_metal],
     "faster kernels": [needs_compiler],
     "profiles": [needs_compiler],
 }

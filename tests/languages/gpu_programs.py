@@ -42,7 +42,7 @@ def skip_without(language: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(find_lack(language)), reason=f"nothing to judge {language}: {find_lack(language)}")
 
 
-needs_cuda, needs_wgsl = skip_without("cuda"), skip_without("wgsl")
+needs_cuda, needs_wgsl, needs_metal = map(skip_without, ("cuda", "wgsl", "metal"))
 
 
 @dataclass(frozen=True)

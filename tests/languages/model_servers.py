@@ -14,7 +14,7 @@ from models.servers import AnthropicServer, OpenAIServer
 from opsmith.records import Task
 
 SERVERS = {"openai/served": OpenAIServer, "anthropic/served": AnthropicServer}
-COMMENTED = ("c", "cuda", "wgsl")  # languages with comments of that kind
+COMMENTED = ("c", "cuda", "wgsl", "metal")  # languages with comments of that kind
 MENDED, WRONG = "softmax", "scale_shift_silu"  # whose first answers do not compile; whose answers are all wrong
 
 

@@ -11,7 +11,7 @@ from languages.gpu_programs import GpuProgram, list_plain, list_strangers, list_
 from opsmith.judging.pool import Pool
 from opsmith.records import Boundary, Outcome
 
-LANGUAGES = ("cuda", "wgsl")
+LANGUAGES = ("cuda", "wgsl", "metal")
 RIGHT = [program for language in LANGUAGES for program in (*list_plain(language), *list_strangers(language))]
 WRONG = [program for language in LANGUAGES for program in list_wrong(language)]
 

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "opsmith"
 TABLE = PACKAGE / "targets" / "lookup.py"
 PLATFORMS = {"cuda": "gpu/nvidia"}  # where the maker's own name of its platform is a word: what several languages share
+WITHOUT_PACKAGES = frozenset({"metal"})  # languages that need a compiler and no extra
 LATER = [name for name in LANGUAGES if name not in ("step", "c")]  # those that came when there was a table
 
 
@@ -71,7 +72,8 @@ def list_strangers(language: str) -> list[str]:
 def test_a_language_is_one_folder_one_line_and_one_extra(language: str) -> None:
     assert (PACKAGE / "targets" / language / "__init__.py").is_file()
     assert len(re.findall(rf'^    "{language}": ', TABLE.read_text("utf-8"), re.MULTILINE)) == 1
-    assert language in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert (language in extras) is (language not in WITHOUT_PACKAGES)
     assert list_strangers(language) == []
 
 

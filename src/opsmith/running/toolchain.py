@@ -17,7 +17,7 @@ from pathlib import Path
 COMPILER, CXX_COMPILER, CLANG = "gcc", "g++", "clang-19"
 NO_COMPILER = f"no C compiler: {COMPILER} is not on the path; try: install Debian's packages gcc and libc6-dev"
 NO_CXX_COMPILER = f"no C++ compiler: {CXX_COMPILER} is not on the path; try: install Debian's package g++"
-NO_CLANG = f"no clang: {CLANG} is not on the path; try: install Debian's packages {CLANG} and libc6-dev (330 MB)"
+NO_CLANG = f"no clang: {CLANG} is not on the path; try: install Debian's packages {CLANG} and libc6-dev (250 MB)"
 
 _PROGRAMS = ("as", "ld", "collect2")  # what the driver starts, beside the compiler proper
 _LANGUAGES = {COMPILER: ("c", "cc1"), CXX_COMPILER: ("c++", "cc1plus"), CLANG: ("c++", "clang")}  # what compiles it

@@ -119,7 +119,7 @@ def draft_problem(request: DraftRequest, target: str, workers: ImportWorkers) ->
     language = get_target(target)
     if not isinstance(language, Adapting):
         raise UsageError(
-            f"target {target!r}: it takes no problem files; expected c, cuda, wgsl or a language's TOML file"
+            f"target {target!r}: it takes no problem files; expected c, cuda, wgsl, metal or a language's TOML file"
         )
     function = find_function(request.function, takes_modules=True)
     name = (request.id or function.name).lower()

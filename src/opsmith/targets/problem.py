@@ -21,7 +21,7 @@ from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 NAME = "problem"
-TRY_TARGET = "try: --target c (or cuda, wgsl, a language's TOML file), or a line `target: c` in the file"
+TRY_TARGET = "try: --target c (or cuda, wgsl, metal, a language's TOML file), or a line `target: c` in the file"
 
 
 @lru_cache(maxsize=512)

@@ -40,7 +40,7 @@ class PlanWords:
         return f"{self.comment} launch row_sum {' '.join(words)}"
 
 
-PLAN_WORDS = PlanWords()  # of CUDA, WGSL and their like
+PLAN_WORDS = PlanWords()  # of CUDA, WGSL, Metal and their like
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,9 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
     @staticmethod
     def describe_toolchain() -> str:
         toolchain = find_toolchain(CLANG)
-        return f"emulated by {toolchain.version if toolchain is not None else 'no clang'}; never seen by Apple's compiler"
+        return (
+            f"emulated by {toolchain.version if toolchain is not None else 'no clang'}; never seen by Apple's compiler"
+        )
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None

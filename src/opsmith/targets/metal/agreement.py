@@ -11,7 +11,7 @@ from itertools import islice
 
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
-from opsmith.targets.metal.syntax import Attribute, KernelHead, KernelParameter, find_attributes
+from opsmith.targets.metal.syntax import SPACES, MetalKernel, MetalParameter, find_attributes
 from opsmith.targets.metal.words import ELEMENTS, FLOATING, NUMBERS, OTHERS, POSITIONS, TRIPLES, TYPES
 from opsmith.targets.metal.words import WHOLE as WHOLE_TYPES
 from opsmith.targets.native.source_checks import KIND, MOST, Findings
@@ -32,53 +32,58 @@ def check_attributes(source: str) -> Findings:
             given = f"[[{printable(attribute.name[:60])}]]"
             yield Diagnostic(KIND, "attribute", given, expected, remedy, attribute.line)
         elif attribute.name in _HELD and not (attribute.argument or "").isdecimal():
-            given = f"[[{_write_attribute(attribute)}]]"
-            expected = f"{attribute.name}(n) with a number"
+            argument = "" if attribute.argument is None else f"({attribute.argument[:40]})"
+            given, expected = printable(f"[[{attribute.name}{argument}]]"), f"{attribute.name}(n) with a number"
             yield Diagnostic(KIND, "attribute", given, expected, "number buffers 0, 1, 2, ...", attribute.line)
 
 
-def _write_attribute(attribute: Attribute) -> str:
-    return printable(attribute.name + ("" if attribute.argument is None else f"({attribute.argument[:40]})"))
-
-
-def check_kernels(heads: Sequence[KernelHead]) -> Findings:
+def check_kernels(heads: Sequence[MetalKernel]) -> Findings:
     """Whether each can be launched at all."""
     lines: dict[str, int] = {}
     for head in heads:
         where = f"kernel {head.name}"
         if head.name in lines:
             given = f"a second kernel {head.name}; the first is on line {lines[head.name]}"
-            yield Diagnostic(KIND, where, given, "one kernel of a name, defined where it is declared", "rename one", head.line)
+            yield Diagnostic(
+                KIND, where, given, "one kernel of a name, defined where it is declared", "rename one", head.line
+            )
         lines.setdefault(head.name, head.line)
         if head.is_template:
             remedy = "write a kernel that calls a template with its arguments"
-            yield Diagnostic(KIND, where, f"the template {head.name}", "a kernel without template arguments", remedy, head.line)
+            yield Diagnostic(
+                KIND, where, f"the template {head.name}", "a kernel without template arguments", remedy, head.line
+            )
         if head.result != "void":
-            yield Diagnostic(KIND, where, f"a result {printable(head.result[:40])}", "void", "write to an output", head.line)
+            yield Diagnostic(
+                KIND, where, f"a result {printable(head.result[:40])}", "void", "write to an output", head.line
+            )
         for parameter in head.parameters:
-            yield from _check_parameter(where, parameter)
+            if (problem := _find_fault(parameter)) is not None:
+                given, expected, remedy = problem
+                text = f"`{printable(parameter.text[:100])}`{given}"
+                yield Diagnostic(KIND, where, text, expected, remedy, parameter.line)
         yield from _check_together(where, head)
 
 
-def _check_parameter(where: str, parameter: KernelParameter) -> Findings:
-    problem = _find_fault(parameter)
-    if problem is not None:
-        yield Diagnostic(KIND, where, f"`{printable(parameter.text[:100])}`{problem[0]}", problem[1], problem[2], parameter.line)
-
-
-def _find_fault(parameter: KernelParameter) -> tuple[str, str, str] | None:
+def _find_fault(parameter: MetalParameter) -> tuple[str, str, str] | None:
     """What beside its text is given, what is expected, what to try."""
     names = [attribute.name for attribute in parameter.attributes if attribute.name in (*_HELD, *POSITIONS)]
-    is_held = parameter.is_pointer or "&" in parameter.words
-    spaces = [word for word in parameter.words if word in ("device", "constant", "threadgroup", "thread")]
+    marks = parameter.words.count("*") + parameter.words.count("&")
+    spaces = [word for word in parameter.words if word in SPACES]
     if not parameter.name:
         return " without a name", "a name", "name it"
     if len(names) > 1:
         return f" with {' and '.join(names)}", "one of them", "give each parameter one place"
-    if not is_held:
+    if marks == 0:
         return _find_fault_of_position(parameter, names)
-    if parameter.words.count("*") + parameter.words.count("&") > 1:
+    if marks > 1:
         return "", "an array: one `*`, or a number: one `&`", "pass arrays one by one"
+    return _find_fault_of_memory(parameter, names, spaces)
+
+
+def _find_fault_of_memory(
+    parameter: MetalParameter, names: Sequence[str], spaces: Sequence[str]
+) -> tuple[str, str, str] | None:
     if len(spaces) != 1:
         remedy = "write device for arrays, constant for numbers, threadgroup for memory of a threadgroup"
         return " without an address space" if not spaces else "", "one address space", remedy
@@ -86,13 +91,14 @@ def _find_fault(parameter: KernelParameter) -> tuple[str, str, str] | None:
         is_right = names == ["threadgroup"] and parameter.is_pointer and parameter.find_number("threadgroup") == 0
         return None if is_right else ("", "a pointer with [[threadgroup(0)]]", "or declare it in the kernel's body")
     if "thread" in spaces or names not in ([], ["buffer"]):
-        return f" with {names[0]}" if names else "", "device or constant memory with [[buffer(n)]]", "pass it by a buffer"
+        given = f" with {names[0]}" if names else ""
+        return given, "device or constant memory with [[buffer(n)]]", "pass it by a buffer"
     if not parameter.is_pointer and "constant" not in spaces:
         return "", "a number in constant memory", f"write constant {parameter.type} &{parameter.name}"
     return None
 
 
-def _find_fault_of_position(parameter: KernelParameter, names: Sequence[str]) -> tuple[str, str, str] | None:
+def _find_fault_of_position(parameter: MetalParameter, names: Sequence[str]) -> tuple[str, str, str] | None:
     if not names or names[0] in _HELD:
         remedy = f"constant {parameter.type} &{parameter.name} [[buffer(n)]] for a number, or an attribute of the grid"
         return " without an attribute of the grid" if not names else "", "a value that the grid gives", remedy
@@ -103,14 +109,16 @@ def _find_fault_of_position(parameter: KernelParameter, names: Sequence[str]) ->
     return None
 
 
-def _check_together(where: str, head: KernelHead) -> Findings:
+def _check_together(where: str, head: MetalKernel) -> Findings:
     numbers = [number for parameter in head.parameters if (number := parameter.find_number("buffer")) is not None]
     repeated = sorted({number for number in numbers if numbers.count(number) > 1})
     if repeated:
         remedy = "number buffers in the order of args: 0, 1, 2, ..."
         yield Diagnostic(KIND, where, f"buffer({repeated[0]}) twice", "a number of its own for each", remedy, head.line)
     if numbers and max(numbers) >= _MOST_BUFFERS:
-        yield Diagnostic(KIND, where, f"buffer({max(numbers)})", f"at most {_MOST_BUFFERS} buffers: 0 to 30", "", head.line)
+        yield Diagnostic(
+            KIND, where, f"buffer({max(numbers)})", f"at most {_MOST_BUFFERS} buffers: 0 to 30", "", head.line
+        )
     types: dict[int, str] = {}
     for parameter in head.parameters:
         for attribute in parameter.attributes:
@@ -119,13 +127,15 @@ def _check_together(where: str, head: KernelHead) -> Findings:
     if len(types) > 1:
         expected = "positions and sizes of as many components in all parameters of a kernel"
         given = " and ".join(types[key] for key in sorted(types))
-        yield Diagnostic(KIND, where, printable(given), expected, "declare all of them as uint3, or all as uint", head.line)
+        yield Diagnostic(
+            KIND, where, printable(given), expected, "declare all of them as uint3, or all as uint", head.line
+        )
 
 
 # -- the plan
 
 
-def list_disagreements(plan: BoundPlan, heads: Sequence[KernelHead], source: str) -> tuple[Diagnostic, ...]:
+def list_disagreements(plan: BoundPlan, heads: Sequence[MetalKernel], source: str) -> tuple[Diagnostic, ...]:
     """The first findings, each with the text of its line; none: they agree."""
     lines = source.split("\n")
     by_name = {head.name: head for head in heads}
@@ -138,11 +148,13 @@ def list_disagreements(plan: BoundPlan, heads: Sequence[KernelHead], source: str
     return tuple(islice(findings, MOST))
 
 
-def _check_launch(launch: BoundLaunch, head: KernelHead, lines: Sequence[str]) -> Iterator[Diagnostic]:
+def _check_launch(launch: BoundLaunch, head: MetalKernel, lines: Sequence[str]) -> Iterator[Diagnostic]:
     text = printable(lines[launch.line - 1].strip()[:300])
     where = f"launch {launch.kernel}, args"
     if sorted(head.buffers) != list(range(len(launch.arguments))):
-        written = ", ".join(f"{head.parameters[place].name} ({number})" for number, place in sorted(head.buffers.items()))
+        written = ", ".join(
+            f"{head.parameters[place].name} ({number})" for number, place in sorted(head.buffers.items())
+        )
         expected = f"an argument for each buffer of {head.name} on line {head.line}: {printable(written) or 'none'}"
         remedy = "args[n] is given to [[buffer(n)]]: number buffers 0, 1, 2, ... in the order of args"
         yield Diagnostic(KIND, where, f"{len(launch.arguments)} arguments", expected, remedy, launch.line, None, text)
@@ -151,15 +163,19 @@ def _check_launch(launch: BoundLaunch, head: KernelHead, lines: Sequence[str]) -
         parameter = head.parameters[head.buffers[number]]
         problem = _find_problem(argument, parameter)
         if problem is not None:
-            actual = f"{argument.name} ({_describe_argument(argument)}) for buffer({number}), `{parameter.text}`"
+            number_kind = "a whole number" if argument.type == WHOLE else "a number"
+            kind = number_kind if argument.kind == NUMBER else f"{argument.kind}, {argument.type}"
+            actual = f"{argument.name} ({kind}) for buffer({number}), `{parameter.text}`"
             yield Diagnostic(KIND, where, printable(actual), *problem, launch.line, None, text)
     if launch.shared != "0" and not any("threadgroup" in parameter.words for parameter in head.parameters):
         expected = f"a parameter of {head.name} for it"
         remedy = "`threadgroup float *tile [[threadgroup(0)]]`, or leave shared= out"
-        yield Diagnostic(KIND, f"launch {launch.kernel}, shared", launch.shared, expected, remedy, launch.line, None, text)
+        yield Diagnostic(
+            KIND, f"launch {launch.kernel}, shared", launch.shared, expected, remedy, launch.line, None, text
+        )
 
 
-def _find_problem(argument: BoundArgument, parameter: KernelParameter) -> tuple[str, str] | None:
+def _find_problem(argument: BoundArgument, parameter: MetalParameter) -> tuple[str, str] | None:
     """What is expected instead, and what to try; None: they agree, or only a compiler can tell."""
     if argument.kind == NUMBER:
         return _find_problem_of_number(argument, parameter)
@@ -179,7 +195,7 @@ def _find_problem(argument: BoundArgument, parameter: KernelParameter) -> tuple[
     return None
 
 
-def _find_problem_of_number(argument: BoundArgument, parameter: KernelParameter) -> tuple[str, str] | None:
+def _find_problem_of_number(argument: BoundArgument, parameter: MetalParameter) -> tuple[str, str] | None:
     type_ = "uint" if argument.type == WHOLE else "float"
     remedy = f"declare it as constant {type_} &{parameter.name}"
     if parameter.is_pointer:
@@ -191,9 +207,3 @@ def _find_problem_of_number(argument: BoundArgument, parameter: KernelParameter)
     if parameter.type not in WHOLE_TYPES | FLOATING:
         return "a number for each argument, no structure", remedy
     return None
-
-
-def _describe_argument(argument: BoundArgument) -> str:
-    if argument.kind == NUMBER:
-        return "a whole number" if argument.type == WHOLE else "a number"
-    return f"{argument.kind}, {argument.type}"

@@ -2,7 +2,7 @@
 
 Kernels, their parameters, and variables of known types become numbers, one for each name of the text, in the order in
 which they are first mentioned. Fields, names of Metal's library and names that directives mention keep theirs: two
-programs that differ are never given one form, and some that do not differ are given two. The plan is a part of the form.
+programs that differ are never given one form, and some that do not differ are given two. The plan is a part.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def write_canonical(source: str) -> str:
 
 @cache
 def _list_library() -> frozenset[str]:
-    """All words of our headers."""
+    """What a program may call or name of our headers."""
     texts = (path.read_text("utf-8") for path in METAL_DIALECT.headers.iterdir())
-    return frozenset(word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text))
+    pattern = r"[A-Za-z_]\w*(?=\()|(?<=#define )\w+|(?:mem|memory|thread)_\w+|(?<=[(_,])(?:simd|quad)(?:_\w+)?"
+    return frozenset(word for text in texts for word in re.findall(pattern, text)) | {"metal", "simd", "quad"}

@@ -8,18 +8,24 @@ from pathlib import Path
 from opsmith.running.toolchain import CLANG
 from opsmith.targets.gpu.emulator.dialect import EmulatedDialect, FindingWords, ProgramCheck
 from opsmith.targets.metal.messages import explain_messages
-from opsmith.targets.metal.syntax import ATTRIBUTE, KernelHead, KernelParameter, find_threadgroup, list_kernels
+from opsmith.targets.metal.syntax import MetalKernel, MetalParameter, blank_attributes, find_threadgroup, list_kernels
 from opsmith.targets.metal.words import POINTERS, POSITIONS
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
 _FOREIGN = (
     (re.compile(r"\b(?:texture|depth)(?:1d|2d|3d|cube|_buffer)\w*|\bsampler\b"), "textures"),
-    (re.compile(r"\bsimdgroup_(?:matrix|load|store|multiply|async|event|float|half|bfloat)\w*"), "matrices of a simdgroup"),
+    (
+        re.compile(r"\bsimdgroup_(?:matrix|load|store|multiply|async|event|float|half|bfloat)\w*"),
+        "matrices of a simdgroup",
+    ),
     (re.compile(r"\b(?:float|half)[234]x[234]\b|\bmatrix\s*<"), "matrices"),
     (re.compile(r"\bbool[234]\b|\bvec\s*<\s*bool"), "vectors of bool"),
     (re.compile(r"\bvec\s*<[^<>;]*>\s*\("), "vec<T, n>(...): write float4(...) and its like"),
     (re.compile(r"\bfunction_constant\b|\bhost_name\b"), "constants and names of the host"),
-    (re.compile(r"\b(?:visible_function_table|intersect\w*|raytracing|acceleration_structure)\b"), "functions of the host"),
+    (
+        re.compile(r"\b(?:visible_function_table|intersect\w*|raytracing|acceleration_structure)\b"),
+        "functions of the host",
+    ),
     (re.compile(r"\bcooperative_tensor|\btensor_\w+|\bmpp\b"), "tensors"),
     (re.compile(r"\barray\s*<"), "array<T, n>: write T name[n]"),
     (re.compile(r"\bpacked_bfloat\w*|\bpacked_u?long\w*"), "packed vectors of that type"),
@@ -27,8 +33,8 @@ _FOREIGN = (
 
 
 def write_checked(source: str) -> str:
-    """The program as the compiler looks at it: without attributes and headers, which it does not know; the lines stay."""
-    return ATTRIBUTE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), _INCLUDE.sub("", source))
+    """The program as the compiler looks at it: without attributes and headers, which it does not know; lines stay."""
+    return blank_attributes(_INCLUDE.sub("", source))
 
 
 def rewrite_program(source: str) -> str:
@@ -42,7 +48,7 @@ def rewrite_program(source: str) -> str:
     return "\n".join([text, *map(_write_entry, list_kernels(source)), ""])
 
 
-def _write_entry(head: KernelHead) -> str:
+def _write_entry(head: MetalKernel) -> str:
     """A function that takes what buffers hold, in their order, and gives the kernel all its parameters."""
     numbers = {place: number for number, place in head.buffers.items()}
     given = ", ".join(f"{_write_type(head.parameters[place])} opsmith_{n}" for n, place in sorted(head.buffers.items()))
@@ -53,11 +59,11 @@ def _write_entry(head: KernelHead) -> str:
     return f"static void opsmith_entry_{head.name}({given}) {{ {head.name}({', '.join(values)}); }}"
 
 
-def _write_type(parameter: KernelParameter) -> str:
+def _write_type(parameter: MetalParameter) -> str:
     return " ".join(word for word in parameter.words if word != "&")
 
 
-def _write_value(parameter: KernelParameter) -> str:
+def _write_value(parameter: MetalParameter) -> str:
     if "threadgroup" in parameter.words:
         return f"({_write_type(parameter)})opsmith_dynamic_memory"
     x, y, z = next(POSITIONS[attribute.name] for attribute in parameter.attributes if attribute.name in POSITIONS)
@@ -75,13 +81,18 @@ METAL_DIALECT = EmulatedDialect(
     pointers={dtype: f"device {type_} *" for dtype, type_ in POINTERS.items()},
     rewrite=rewrite_program,
     compiler=CLANG,
-    flags=("-x", "c++", "-fno-caret-diagnostics", "-mllvm", "-tsan-instrument-read-before-write", "-mllvm",
-           "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile"),  # fmt: skip
+    flags=(
+        *("-fno-caret-diagnostics", "-fno-sanitize=local-bounds", "-Xclang", "-cl-single-precision-constant"),
+        *("-mllvm", "-tsan-instrument-read-before-write", "-mllvm", "-tsan-distinguish-volatile"),
+        *("-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    ),
     entry="opsmith_entry_{}",
     check=ProgramCheck(
         file="checked.metal",
-        flags=("-x", "clcpp", "-cl-std=CLC++2021", "-cl-no-stdinc", "-nostdinc", "-I.", "-include", "opsmith_metal.h",
-               "-w", "-fno-caret-diagnostics", "-ferror-limit=8", "-fsyntax-only"),
+        flags=(
+            *("-x", "clcpp", "-cl-std=CLC++2021", "-cl-no-stdinc", "-cl-single-precision-constant", "-nostdinc", "-I."),
+            *("-include", "opsmith_metal.h", "-w", "-fno-caret-diagnostics", "-ferror-limit=8", "-fsyntax-only"),
+        ),
         write=write_checked,
         explain=explain_messages,
     ),
@@ -100,4 +111,4 @@ METAL_DIALECT = EmulatedDialect(
         read_only="constant",
         operations=("simdgroup_barrier", *("a simd_ or quad_ function",) * 14),
     ),
-)  # fmt: skip
+)

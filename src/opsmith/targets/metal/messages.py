@@ -17,6 +17,7 @@ _WORDS = (  # what OpenCL calls it, and what Metal does
     (re.compile(r"\bconst __constant\b|\b__constant\b"), "constant"),
     (re.compile(r"\b__global\b"), "device"),
     (re.compile(r"\b__local\b"), "threadgroup"),
+    (re.compile(r"\blocal address space\b"), "threadgroup memory"),
     (re.compile(r"\b__private\b ?"), ""),
     (re.compile(r"\b__generic\b ?"), ""),
     (re.compile(r"__attribute__\(\(ext_vector_type\((\d)\)\)\)"), r"x\1"),
@@ -26,8 +27,9 @@ _WORDS = (  # what OpenCL calls it, and what Metal does
     (re.compile(r"C\+\+ for OpenCL(?: version \w+)?|OpenCL(?: C)?(?: version [\d.]+)?"), "Metal"),
 )
 _ADVICE: Advice = (
-    (r"changes address space|different address space|address space of|address space qualif",
-     "pointers of one address space",
+    (r"changes address space|different address space|address space of|address space qualif|"
+     r"'(?:const )?(?:device|threadgroup|constant) .* (?:with|to|from) .*'(?:const )?(?:device|threadgroup|constant) ",
+     "a pointer of the same address space",
      "declare the pointer with the address space of what it points to"),
     (r"(?:unknown type name|undeclared identifier) '(u?(?:char|short|int|long)|half|float|bfloat|uint|ulong)([234])?'",
      "Metal's types by their names", "write `using namespace metal;` behind #include <metal_stdlib>"),
@@ -45,7 +47,7 @@ _ADVICE: Advice = (
     (r"invalid operands to binary expression", "operands that the operator takes", "convert one of them"),
     (r"cannot be used as the type of a kernel parameter", "an array or a number of its own", ""),
     (r"redefinition of '(.+?)'", "one definition of {0}", "remove one of them, or rename it"),
-    (r"local to kernel|address space cannot have an initializer|in the threadgroup address space|Variables in",
+    (r"in threadgroup memory|in the threadgroup address space|address space cannot have an initializer",
      "threadgroup memory declared in the kernel's own body", "declare it there, and write it before it is read"),
     (r"too (?:few|many) arguments", "the number of arguments that it takes", "look at its declaration"),
     (r"^expected (.+)$", "{0}", "close what is open on that line or on the one before"),
@@ -64,17 +66,15 @@ def explain_messages(messages: str, source: str) -> tuple[Diagnostic, ...]:
         for match in _INNER.finditer(messages)
         if (place := _AT.search(messages, match.end())) is not None
     ]
-    findings = tuple(dict.fromkeys(_explain(number, text, lines) for number, text in pairs))[:MOST]
+    findings = dict[Diagnostic, None]()
+    for number, text in pairs:
+        said = _say(text)
+        expected, remedy = choose_advice(said, _ADVICE, lambda name: cut_line(join_line(name)), "Metal")
+        findings[Diagnostic(KIND, "program", said, expected, remedy, number, None, show_line(lines, number))] = None
     if findings:
-        return findings
+        return tuple(findings)[:MOST]
     words = next((row for row in messages.splitlines() if "error" in row), "a program that is refused without a word")
     return (Diagnostic(KIND, "program", _say(words), "Metal that clang takes as C++ for OpenCL"),)
-
-
-def _explain(number: int, text: str, lines: list[str]) -> Diagnostic:
-    words = _say(text)
-    expected, remedy = choose_advice(words, _ADVICE, lambda name: cut_line(join_line(name)), "Metal")
-    return Diagnostic(KIND, "program", words, expected, remedy, number, None, show_line(lines, number))
 
 
 def _say(text: str) -> str:

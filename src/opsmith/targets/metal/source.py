@@ -51,10 +51,12 @@ _refuse_words("float: Metal has no double", "write float", "double double2 doubl
 _refuse_words("Metal without inline assembly", "use functions of Metal", "asm")
 _refuse_words("memory of the plan or of a threadgroup", "use a workspace of the plan", "malloc calloc free new delete")
 _refuse_words("a kernel that only computes", "remove it", "printf assert os_log throw try catch")
-_refuse_words("Metal's C++", "write it without", "goto virtual dynamic_cast typeid thread_local register noexcept friend")
+_refuse_words(
+    "Metal's C++", "write it without", "goto virtual dynamic_cast typeid thread_local register noexcept friend"
+)
 _refuse_words("Metal's own library", "metal:: in place of std::", "std")
 _refuse_words("Metal's positions: parameters with attributes", "uint gid [[thread_position_in_grid]]",
-              "threadIdx blockIdx blockDim gridDim get_global_id get_local_id get_group_id get_local_size get_global_size"
+              "threadIdx blockIdx blockDim gridDim get_global_id get_local_id get_group_id get_local_size"
               )  # fmt: skip
 _refuse_words("threadgroup_barrier(mem_flags::mem_threadgroup)", "write it", "barrier work_group_barrier")
 _refuse_words("a name of Metal", "write as_type<T>(x)", "as_float as_int as_uint as_half reinterpret_cast_")
@@ -63,6 +65,7 @@ _refuse_words("a program that does not ask about this machine", "remove it", "__
 _OPENCL_PARTS = re.compile(r"s[0-9a-fA-F]+|lo|hi|even|odd")
 _RESERVED = re.compile(r"_*opsmith|__", re.IGNORECASE)
 _CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif"})
+_BEFORE_TYPES = frozenset({"const", "volatile", "static", "inline", "unsigned", "metal", "::"})  # else a product
 _NOT_VARIABLES = frozenset({"constant", "using", "typedef", "static_assert"})
 _TYPE_WORDS = frozenset({"struct", "enum", "union", "class"})
 
@@ -109,7 +112,14 @@ def _check_words(tokens: Sequence[Token]) -> Findings:
             yield Diagnostic(KIND, "program", f"`{token.text}`", *_WORDS[token.text], token.line)
         elif _RESERVED.match(token.text) or token.text.startswith("__builtin"):
             remedy = "use Metal's own words: kernel, device, threadgroup, constant, thread; or take another name"
-            yield Diagnostic(KIND, "program", f"`{printable(token.text[:60])}`", "a name of Metal or of the program", remedy, token.line)
+            yield Diagnostic(
+                KIND,
+                "program",
+                f"`{printable(token.text[:60])}`",
+                "a name of Metal or of the program",
+                remedy,
+                token.line,
+            )
     for token, after in pairwise(tokens):
         if token.text == "long" and after.text == "long":
             yield Diagnostic(KIND, "program", "`long long`", "long: it has 64 bits in Metal", "write long", token.line)
@@ -123,7 +133,9 @@ def _check_parts(code: Sequence[Token]) -> Findings:
     own = {after.text for token, after in pairwise(code) if token.text not in (".", "->")}
     for token, after in pairwise(code):
         if token.text == "." and _OPENCL_PARTS.fullmatch(after.text) and after.text not in own:
-            yield Diagnostic(KIND, "program", f"`.{after.text}`", "components x y z w or r g b a", "use swizzles", after.line)
+            yield Diagnostic(
+                KIND, "program", f"`.{after.text}`", "components x y z w or r g b a", "use swizzles", after.line
+            )
     for place in range(len(code) - 3):
         words = [token.text for token in code[place : place + 4]]
         if words[0] == "(" and _VECTOR.fullmatch(words[1]) and words[2:] == [")", "("]:
@@ -152,7 +164,9 @@ def _check_directives(lines: Sequence[LogicalLine]) -> Findings:
             for token in line.tokens[2:]:
                 if token.kind is TokenKind.NAME and token.text not in own | {"defined", "true", "false"}:
                     expected = "names that the program defines above"
-                    yield Diagnostic(KIND, "directive", f"`{token.text}`", expected, "decide without #if", line.tokens[0].line)
+                    yield Diagnostic(
+                        KIND, "directive", f"`{token.text}`", expected, "decide without #if", line.tokens[0].line
+                    )
         if words[0] == "define":
             own.update(words[1:2])
 
@@ -167,7 +181,9 @@ def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
     words = [token.text for token in tokens]
     if words[:1] not in (["unroll"], ["nounroll"]) and words[:2] not in (["clang", "loop"], ["METAL", "fp"]):
         given = f"#pragma {' '.join(words)[:80]}"
-        yield Diagnostic(KIND, "directive", printable(given), "#pragma unroll or #pragma METAL fp ...", "remove it", number)
+        yield Diagnostic(
+            KIND, "directive", printable(given), "#pragma unroll or #pragma METAL fp ...", "remove it", number
+        )
 
 
 def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
@@ -183,7 +199,10 @@ def _is_reserved(word: str) -> bool:
     return word in SPACES or word in _NUMBER_TYPES or word in _KEYWORDS or bool(_VECTOR.fullmatch(word))
 
 
-_KEYWORDS = frozenset("kernel void const static if for while return launch workspace metal using namespace struct".split())  # noqa: SIM905
+_KEYWORDS = frozenset(
+    {"kernel", "void", "const", "static", "if", "for", "while", "return", "launch", "workspace", "metal", "using"}
+    | {"namespace", "struct"}
+)
 _CHECKS: DirectiveChecks = {
     "include": _check_include,
     "define": _check_definition,
@@ -197,31 +216,29 @@ _CHECKS: DirectiveChecks = {
 
 def _check_pointers(code: Sequence[Token]) -> Findings:
     """Whether pointers and references say what memory they lead to: clang takes them without."""
-    types = _NUMBER_TYPES | {after.text for token, after in pairwise(code) if token.text in (*_TYPE_WORDS, "typename", "class")}
+    types = _NUMBER_TYPES | {
+        after.text for token, after in pairwise(code) if token.text in (*_TYPE_WORDS, "typename", "class")
+    }
     for place, token in enumerate(code):
         if token.text not in ("*", "&") or place == 0:
             continue
         start = place - 1
         while start >= 0 and code[start].text in ("const", "volatile"):
             start -= 1
-        is_type = code[start].text in types or _VECTOR.fullmatch(code[start].text) or _ATOMIC.fullmatch(code[start].text)
+        is_type = (
+            code[start].text in types or _VECTOR.fullmatch(code[start].text) or _ATOMIC.fullmatch(code[start].text)
+        )
         if not is_type or code[start - 1].text in (".", "->"):
             continue
         begin = start
         while begin >= 0 and code[begin].text not in ("(", ",", ";", "{", "}", "<", ")"):
             begin -= 1
         words = {entry.text for entry in code[begin + 1 : place]}
-        if not words & SPACES and not _is_product(code, begin, start, place):
+        if not words & SPACES and _BEFORE_TYPES.issuperset(entry.text for entry in code[begin + 1 : start]):
             given = f"`{' '.join(entry.text for entry in code[begin + 1 : place + 2])[:80]}`"
             expected = "device, constant, threadgroup or thread before the type"
             remedy = "name the address space of what it points to"
             yield Diagnostic(KIND, "pointer", printable(given), expected, remedy, token.line)
-
-
-def _is_product(code: Sequence[Token], begin: int, start: int, place: int) -> bool:
-    """Whether `a * b` multiplies: the name before the sign is a type only where it stands first, or behind qualifiers."""
-    before = [entry.text for entry in code[begin + 1 : start]]
-    return any(word not in ("const", "volatile", "static", "inline", "unsigned", "metal", "::", "return") for word in before)
 
 
 def _check_threadgroup(source: str) -> Findings:
@@ -229,33 +246,38 @@ def _check_threadgroup(source: str) -> Findings:
         if is_variable and not is_first:
             expected = "threadgroup first in a declaration of the kernel's own body, or before a pointer's type"
             line = source.count("\n", 0, place) + 1
-            yield Diagnostic(KIND, "variable", "`threadgroup` elsewhere", expected, "write `threadgroup T name[n];`", line)
+            yield Diagnostic(
+                KIND, "variable", "`threadgroup` elsewhere", expected, "write `threadgroup T name[n];`", line
+            )
 
 
 def _check_variables(code: Sequence[Token]) -> Findings:
     """Variables that outlive a call, and those of the program that are not in constant memory."""
-    depth, begin = 0, 0
+    opened, begin = list[str](), 0  # what each open bracket is of
     for place, token in enumerate(code):
         if token.text in "([{":
-            if depth == 0 and token.text == "{" and [entry.text for entry in code[begin:place]][:1] == ["namespace"]:
-                begin = place + 1
-                continue
-            depth += 1
-        elif token.text in ")]}":
-            depth = max(depth - 1, 0)
-        if token.text == "static" and depth:
+            words = [entry.text for entry in code[begin:place]]
+            is_type = token.text == "{" and "(" not in words and _TYPE_WORDS & set(words)
+            is_space = token.text == "{" and words[:1] == ["namespace"]
+            opened.append("namespace" if is_space else "type" if is_type else token.text)
+        elif token.text in ")]}" and opened:
+            closed = opened.pop()
+            if closed in ("{", "type") and not {"(", "["} & set(opened):
+                begin = place + (closed == "{")
+        if token.text == "static" and "{" in opened:
             expected = "no variables that keep values from one call to the next"
-            yield Diagnostic(KIND, "variable", "`static` in a function", expected, "use a workspace of the plan", token.line)
-        if depth == 0 and token.text in ";}":
-            if token.text == ";":
-                yield from _check_statement(code[begin:place])
-            is_body = token.text == "}" and not {entry.text for entry in code[begin : begin + 3]} & _TYPE_WORDS
-            begin = place + 1 if token.text == ";" or is_body else begin
+            yield Diagnostic(
+                KIND, "variable", "`static` in a function", expected, "use a workspace of the plan", token.line
+            )
+        if token.text == ";" and not {"{", "type", "(", "["} & set(opened):
+            yield from _check_statement(code[begin:place])
+        if token.text == ";" or (token.text == "{" and opened[-1] != "{"):
+            begin = place + 1
 
 
 def _check_statement(tokens: Sequence[Token]) -> Findings:
     words = [token.text for token in tokens]
-    if not tokens or _NOT_VARIABLES & set(words) or (words[-1] == "}" and words[0] in _TYPE_WORDS):
+    if not tokens or _NOT_VARIABLES & set(words) or words[0] == "}":
         return
     head = words[: words.index("=")] if "=" in words else words
     if "(" in head or head[0] in _TYPE_WORDS or head[0] == "template" or len(head) < 2:

@@ -15,13 +15,13 @@ from opsmith.targets.gpu.emulator.source import blank_texts
 from opsmith.targets.native.tokens import Token, TokenKind, split_lines
 
 SPACES = frozenset({"device", "constant", "threadgroup", "thread"})
-SHARED = re.compile(r"\bthreadgroup\b")
-ATTRIBUTE = re.compile(r"\[\[[^\[\]]*\]\]")
+_SHARED = re.compile(r"\bthreadgroup\b")
+_ATTRIBUTE = re.compile(r"\[\[[^\[\]]*\]\]")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True)
-class Attribute:
+class MetalAttribute:
     """`[[name(argument)]]`."""
 
     name: str
@@ -30,12 +30,12 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class KernelParameter:
+class MetalParameter:
     """One parameter as it is written."""
 
     name: str  # "": it has none
     words: tuple[str, ...]  # all but its name and its attributes: `device const float *`
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[MetalAttribute, ...]
     line: int
 
     @property
@@ -64,12 +64,12 @@ class KernelParameter:
 
 
 @dataclass(frozen=True)
-class KernelHead:
+class MetalKernel:
     """A kernel's name and parameters, as they are written."""
 
     name: str
     result: str  # `void`
-    parameters: tuple[KernelParameter, ...]
+    parameters: tuple[MetalParameter, ...]
     line: int  # of its name, from 1
     is_template: bool
 
@@ -91,13 +91,13 @@ def list_code(source: str) -> list[Token]:
     return [token for line in split_lines(source) if not line.is_directive for token in line.tokens]
 
 
-def list_kernels(source: str) -> list[KernelHead]:
+def list_kernels(source: str) -> list[MetalKernel]:
     """Those that a text defines or declares; never raises."""
     tokens = list_code(source)
     return [head for place, token in enumerate(tokens) if token.text == "kernel" for head in _read_head(tokens, place)]
 
 
-def _read_head(tokens: Sequence[Token], start: int) -> Iterator[KernelHead]:
+def _read_head(tokens: Sequence[Token], start: int) -> Iterator[MetalKernel]:
     place = start + 1
     while [token.text for token in tokens[place : place + 2]] == ["[", "["]:  # [[kernel]], or another attribute
         place = _find_end(tokens, place)
@@ -111,7 +111,7 @@ def _read_head(tokens: Sequence[Token], start: int) -> Iterator[KernelHead]:
     if [[token.text for token in part] for part in parts] == [["void"]]:
         parts = []
     is_template = start > 0 and tokens[start - 1].text == ">"
-    yield KernelHead(name.text, result.text, tuple(map(_read_parameter, parts)), name.line, is_template)
+    yield MetalKernel(name.text, result.text, tuple(map(_read_parameter, parts)), name.line, is_template)
 
 
 def _find_end(tokens: Sequence[Token], opener: int) -> int:
@@ -137,8 +137,8 @@ def split_at_commas(tokens: Sequence[Token]) -> list[list[Token]]:
     return parts
 
 
-def _read_parameter(tokens: Sequence[Token]) -> KernelParameter:
-    attributes, rest, place = list[Attribute](), list[Token](), 0
+def _read_parameter(tokens: Sequence[Token]) -> MetalParameter:
+    attributes, rest, place = list[MetalAttribute](), list[Token](), 0
     while place < len(tokens):
         end = _find_end(tokens, place)
         if [token.text for token in tokens[place : place + 2]] == ["[", "["]:
@@ -149,20 +149,20 @@ def _read_parameter(tokens: Sequence[Token]) -> KernelParameter:
             place += 1
     is_named = len(rest) > 1 and rest[-1].kind is TokenKind.NAME
     words = tuple(token.text for token in (rest[:-1] if is_named else rest))
-    return KernelParameter(rest[-1].text if is_named else "", words, tuple(attributes), tokens[0].line)
+    return MetalParameter(rest[-1].text if is_named else "", words, tuple(attributes), tokens[0].line)
 
 
-def read_attributes(tokens: Sequence[Token]) -> Iterator[Attribute]:
+def read_attributes(tokens: Sequence[Token]) -> Iterator[MetalAttribute]:
     """Those between `[[` and `]]`."""
     for part in split_at_commas(tokens):
         words = [token.text for token in part]
         if words:
             argument = "".join(words[2:-1]) if words[1:2] == ["("] else None
             name = words[0] if argument is not None or len(words) == 1 else " ".join(words)
-            yield Attribute(name, argument, part[0].line)
+            yield MetalAttribute(name, argument, part[0].line)
 
 
-def find_attributes(source: str) -> Iterator[Attribute]:
+def find_attributes(source: str) -> Iterator[MetalAttribute]:
     """All of a program."""
     tokens = list_code(source)
     for place, (token, after) in enumerate(pairwise(tokens)):
@@ -170,11 +170,16 @@ def find_attributes(source: str) -> Iterator[Attribute]:
             yield from read_attributes(tokens[place + 2 : _find_end(tokens, place) - 2])
 
 
+def blank_attributes(source: str) -> str:
+    """Blanks for all attributes; the lines stay, and so do places."""
+    return _ATTRIBUTE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+
+
 def find_threadgroup(source: str) -> Iterator[tuple[int, bool, bool]]:
-    """Each `threadgroup` of a text: its place, whether it declares a variable there (and no pointer to one), and whether
-    it begins a statement, as it must for that."""
-    text = blank_texts(source)
-    for match in SHARED.finditer(text):
+    """Each `threadgroup` of a text: its place, whether it declares a variable there (and no pointer to one), and
+    whether it begins a statement, as it must for that."""
+    text = blank_attributes(blank_texts(source))
+    for match in _SHARED.finditer(text):
         before = text[: match.start()].rstrip()
         yield match.start(), not _is_pointer(text, match.end()), before == "" or before[-1] in ";{}"
 

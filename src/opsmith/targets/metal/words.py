@@ -1,4 +1,4 @@
-"""Metal's words as tables: types of arrays, attributes of parameters with what they are given, attributes of all else."""
+"""Metal's words as tables: types of arrays, attributes of parameters with what they are given, other attributes."""
 
 from __future__ import annotations
 
@@ -24,20 +24,28 @@ ELEMENTS = frozenset(word for words in TYPES.values() for word in words)
 WHOLE = frozenset("int uint long ulong int32_t uint32_t int64_t uint64_t short ushort".split())  # noqa: SIM905
 FLOATING = frozenset({"float"})
 
-_OF_THREAD = ("opsmith_thread_x()", "opsmith_thread_y()", "opsmith_thread_z()")
-_OF_GROUP = ("opsmith_block_x()", "opsmith_block_y()", "opsmith_block_z()")
-_SIZE = ("opsmith_block_size_x()", "opsmith_block_size_y()", "opsmith_block_size_z()")
-_GROUPS = ("opsmith_grid_x()", "opsmith_grid_y()", "opsmith_grid_z()")
-_LANES = "(opsmith_block_size_x() * opsmith_block_size_y() * opsmith_block_size_z() + 31) / 32"
-TRIPLES: Mapping[str, tuple[str, str, str]] = {  # of one, two or three components, as many in all parameters of a kernel
-    "thread_position_in_grid": tuple(f"{a} + {b} * {c}" for a, b, c in zip(_OF_THREAD, _OF_GROUP, _SIZE, strict=True)),
+_Triple = tuple[str, str, str]
+_OF_THREAD: _Triple = ("opsmith_thread_x()", "opsmith_thread_y()", "opsmith_thread_z()")
+_OF_GROUP: _Triple = ("opsmith_block_x()", "opsmith_block_y()", "opsmith_block_z()")
+_SIZE: _Triple = ("opsmith_block_size_x()", "opsmith_block_size_y()", "opsmith_block_size_z()")
+_GROUPS: _Triple = ("opsmith_grid_x()", "opsmith_grid_y()", "opsmith_grid_z()")
+_LANES = f"({' * '.join(_SIZE)} + 31) / 32"
+
+
+def _join(form: str, *triples: _Triple) -> _Triple:
+    x, y, z = (form.format(*parts) for parts in zip(*triples, strict=True))
+    return x, y, z
+
+
+TRIPLES: Mapping[str, _Triple] = {  # of one, two or three components, as many in all parameters of a kernel
+    "thread_position_in_grid": _join("{} + {} * {}", _OF_THREAD, _OF_GROUP, _SIZE),
     "thread_position_in_threadgroup": _OF_THREAD,
     "threadgroup_position_in_grid": _OF_GROUP,
     "threads_per_threadgroup": _SIZE,
     "dispatch_threads_per_threadgroup": _SIZE,
-    "threads_per_grid": tuple(f"{a} * {b}" for a, b in zip(_SIZE, _GROUPS, strict=True)),
+    "threads_per_grid": _join("{} * {}", _SIZE, _GROUPS),
     "threadgroups_per_grid": _GROUPS,
-}  # type: ignore[dict-item]
+}
 NUMBERS: Mapping[str, str] = {
     "thread_index_in_threadgroup": "opsmith_rank()",
     "thread_index_in_simdgroup": "opsmith_lane()",
@@ -49,7 +57,10 @@ NUMBERS: Mapping[str, str] = {
     "thread_index_in_quadgroup": "opsmith_lane() % 4",
     "quadgroup_index_in_threadgroup": "opsmith_rank() / 4",
 }
-POSITIONS: Mapping[str, tuple[str, str, str]] = {**TRIPLES, **{name: (text, "0", "0") for name, text in NUMBERS.items()}}
+POSITIONS: Mapping[str, _Triple] = {
+    **TRIPLES,
+    **{name: (text, "0", "0") for name, text in NUMBERS.items()},
+}
 OTHERS = frozenset(  # of kernels, functions, loops and variables
     {"kernel", "max_total_threads_per_threadgroup", "maybe_unused", "nodiscard", "fallthrough", "unroll", "likely"}
     | {"unlikely", "always_inline", "noinline", "clang::loop_unroll", "required_threads_per_threadgroup"}

@@ -1,4 +1,4 @@
-"""Builds the library that runs a program without a GPU: one confined run of a compiler, with our headers and runtime."""
+"""Builds the library that runs a program without a GPU: one confined run of a compiler, our headers, our runtime."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _compile_program(
         _RUNTIME: runtime.data,
     }
     commands = [
-        (*dialect.flags, *_KERNEL_FLAGS, *flags, find_isa().flag),
+        (*_KERNEL_FLAGS, *dialect.flags, *flags, find_isa().flag),
         (_OBJECT, _RUNTIME, "-o", LIBRARY, *_LINK_FLAGS),
     ]
     if (check := dialect.check) is not None:
@@ -137,7 +137,9 @@ def _make_key(
     texts += [data.decode() for data in _read_headers(dialect.headers).values()]
     texts.append((_FOLDER / "emulator.cpp").read_text(encoding="utf-8"))
     check = dialect.check.flags if dialect.check is not None else ()
-    flags = " ".join((*check, *_RUNTIME_FLAGS, *dialect.flags, *_KERNEL_FLAGS, *own_flags, find_isa().flag, *_LINK_FLAGS))
+    flags = " ".join(
+        (*check, *_RUNTIME_FLAGS, *_KERNEL_FLAGS, *dialect.flags, *own_flags, find_isa().flag, *_LINK_FLAGS)
+    )
     return BuildKey("", f"{dialect.name} emulator", "\0".join(texts), flags, compiler)
 
 

@@ -20,6 +20,7 @@ GNU_FLAGS = (
     "-fno-diagnostics-show-caret",
 )
 
+
 @dataclass(frozen=True)
 class FindingWords:
     """What findings call things."""

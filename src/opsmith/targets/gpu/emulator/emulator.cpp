@@ -1216,6 +1216,18 @@ void opsmith_touch(const void *place, unsigned long size, int line, int is_writi
 void opsmith_stop(int kind, int line) { report_event(STOPPED, LINE | (uint32_t)line, (uint32_t)kind); }
 }
 
+#ifdef __clang__  // which narrows to __bf16 by calls that gcc's library lacks
+extern "C" __attribute__((visibility("hidden"))) __bf16 __truncsfbf2(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  uint16_t half = (uint16_t)(value != value ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  __bf16 result;
+  memcpy(&result, &half, 2);
+  return result;
+}
+extern "C" __attribute__((visibility("hidden"))) __bf16 __truncdfbf2(double value) { return __truncsfbf2((float)value); }
+#endif
+
 // -- what our side of the process calls
 
 // Regions that stay: stacks, dynamic memory, variables of the device, and `count` shared arrays by offset and size.
