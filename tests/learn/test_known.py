@@ -85,7 +85,7 @@ def test_a_wrong_one_is_refused_with_its_message_and_shown_to_nobody(tmp_path: P
         assert "sum_0" in name_asked(store, result.run)
         said = [event.message for event in events if isinstance(event, Warned)]
         assert any("sum_0.txt is not right for task sum_0" in text and "expected" in text for text in said)
-        assert any("notes.txt: named like no task" in text for text in said)
+        assert any("notes.txt: no task of this run is called so" in text for text in said)
         assert [(row.task, row.state, bool(row.message)) for row in result.known] == [
             ("sum_0", "refused", True),
             ("sum_1", "shown", False),
@@ -144,7 +144,7 @@ def test_a_place_without_a_program_for_a_task_is_refused_before_anything_is_aske
     with Store.open(tmp_path / "a.sqlite") as store:
         with pytest.raises(UsageError, match="does not exist"):
             run_tiny(store, tmp_path / "absent")
-        with pytest.raises(UsageError, match=r"odd\.txt: named like no task.*expected TASK"):
+        with pytest.raises(UsageError, match=r"odd\.txt: no task of this run is called so.*expected TASK"):
             run_tiny(store, write_programs(tmp_path / "old", {"odd.txt": "x"}))
         assert store.list_runs() == []
 

@@ -81,6 +81,25 @@ def test_all_distributions_are_tried_at_the_full_level_and_two_at_the_cheap_one(
     assert next(iter(data.draw_shaped(Scrutiny("a")))) is cheap
 
 
+def test_other_data_comes_with_the_scalars_of_the_file_and_with_others_far_from_them() -> None:
+    text = """
+problem: capped
+dims: {M: 8, N: 16}
+inputs: [{name: x, dtype: fp32, shape: [M, N], data: normal}]
+scalars: {cap: 30.0}
+outputs: [{name: y, dtype: fp32, shape: [M]}]
+reference: |
+  def capped(x, cap):
+      return torch.logsumexp(cap * torch.tanh(x / cap), -1)
+"""
+
+    groups = [*NativeData(read(text)).draw_shaped(Scrutiny("a", Level.FULL))]
+    caps = {draw.problem.scalars["cap"] for group in groups for draw in group}
+    assert 30.0 in caps
+    assert len(caps) > 5
+    assert all(cap == 30.0 or not 30 / 4 < cap < 30 * 4 for cap in caps)
+
+
 def test_draws_are_those_of_the_secret() -> None:
     def first(secret: str) -> Tensor:
         return next(iter(NativeData(read(ARGMAX)).draw_shaped(Scrutiny(secret))))[0].declared.input_data["x"]

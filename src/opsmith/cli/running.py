@@ -57,11 +57,20 @@ def improve_on_tasks(
     chosen = load_tasks(settings.tasks, settings.target, settings.target_options)
     if for_library is not None:
         from opsmith.cli.living import narrow_to_library
+        from opsmith.errors import UsageError
+        from opsmith.learn.known import read_known
 
+        read_known(settings, chosen)  # what is wrong with them is said before a library is judged
         chosen, names = narrow_to_library(for_library, chosen, settings.place.trust_tasks)
         if not chosen:
             raise typer.Exit(0)
         settings = settings.replace(tasks=names)
+        try:
+            read_known(settings, chosen)
+        except UsageError:
+            given = settings.teamwork.showing.known
+            print(f"opsmith: known {given}: only programs of operators that the library has", file=sys.stderr)
+            settings = settings.replace(known=None)
     if dry_run:
         from opsmith.learn.known import list_asked, read_known
 

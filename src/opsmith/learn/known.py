@@ -127,7 +127,7 @@ def _read_folder(folder: Path, own: Mapping[str, Task], settings: Settings, note
             yield KnownProgram(own.get(name, task), task.impl, PERSON, Path(task.path).name)
     if strange:
         first = ", ".join(strange[:NAMED]) + (f" and {len(strange) - NAMED} more" if len(strange) > NAMED else "")
-        notes.append(f"not looked at in {folder}: {first}: named like no task, and in no folder that is")
+        notes.append(f"not looked at in {folder}: {first}: no task of this run is called so, nor the folder")
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:

@@ -186,6 +186,8 @@ class _Tensor:
             yield f"every entry is {ratio:.6g} times the expected one: {remedy}"
         if _is_reordered(values, expected, wrong):
             yield f"these are the right values in another order: {wording.reordered}"
+        if " data at " in trial:
+            yield "data as declared was right there: which signs, magnitudes or numbers does the program rely on?"
         if not is_base:
             yield "the base shape was right: does the program rely on a size, e.g. a literal where a symbol belongs?"
         if wrong.all():

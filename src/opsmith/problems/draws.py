@@ -206,7 +206,8 @@ class TrialData(Generic[DrawT]):
 
     def run_reference(self) -> list[object]:
         """The values of every reference on every draw, without a check or a copy."""
-        return [value for bindings in self.bindings for value in run_unchecked(self.draws[0].problem, bindings)]
+        pairs = zip(self.draws, self.bindings, strict=True)
+        return [value for draw, bindings in pairs for value in run_unchecked(draw.problem, bindings)]
 
     def label(self, number: int) -> str:
         """What findings call a draw."""

@@ -34,7 +34,7 @@ from opsmith.problems.native_limits import (
 from opsmith.problems.precision import dtype_of, widen_floats
 from opsmith.problems.problem import ArrayType, Distribution, OutputTensors, Problem
 from opsmith.problems.reference import compute_expected, run_unchecked
-from opsmith.problems.scalar_draws import Scalars, draw_scalars
+from opsmith.problems.scalar_draws import FAR, Scalars, draw_scalars
 from opsmith.problems.shaped_draws import ShapedPool
 from opsmith.problems.size_kinds import Sizes
 from opsmith.problems.tolerance import ROUNDINGS, WIDEST, Limit, find_largest, measure_distance
@@ -50,7 +50,7 @@ class NativeDraw(Draw):
     """A draw whose limits are those of a program in the declared types."""
 
     is_hidden: bool = False
-    scalars: Scalars | None = None  # of a hidden draw; None: those of the file
+    scalars: Scalars | None = None  # other than the file's; None: those
 
     @cached_property
     def problem(self) -> Problem:
@@ -159,9 +159,9 @@ class NativeDraw(Draw):
 
     @property
     def label(self) -> str:
-        if not self.is_hidden:
-            return super().label
         numbers = ", ".join(f"{name} = {value}" for name, value in (self.scalars or {}).items())
+        if not self.is_hidden:
+            return f"{super().label}{numbers and f', {numbers}'}"
         where = f"case {self.seed} at hidden numbers" if self.is_case else self.shape_set
         return f"{where}{' ' if self.is_case else ', '}{numbers}" if numbers else where
 
@@ -250,12 +250,19 @@ class NativeData(ProblemData[NativeDraw]):
         return ShapedPool(self.problem, self._draw_fit)
 
     def _draw_fit(self, shape_set: str, overrides: Mapping[str, int], seed: int, shaping: Shaping) -> NativeDraw | str:
+        """With the file's scalars where every tensor is reshaped, else with others that are far from them, if programs
+        can be judged there: a large sum that only a large limit lets through is seen by both together."""
         draw = self.make_draw(shape_set, overrides, seed, shaping=shaping)
-        reason = draw.explain_unfit(self._first)
-        if reason:
-            return reason
-        draw.forget_steps()
-        return draw
+        scalars = draw_scalars(self.problem, seed, FAR)
+        draws = [draw]
+        if shaping.variant and scalars != self.problem.scalars:
+            draws.insert(0, replace(draw, scalars=scalars))
+        for drawn in draws:
+            reason = drawn.explain_unfit(self._first)
+            if not reason:
+                drawn.forget_steps()
+                return drawn
+        return reason
 
     @cached_property
     def _hidden_pool(self) -> HiddenPool[NativeDraw]:

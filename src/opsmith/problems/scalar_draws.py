@@ -16,11 +16,11 @@ from opsmith.problems.problem import Problem
 
 Scalars = Mapping[str, int | float]
 
-LEAST, MOST = 2.0, 8.0  # factor by which a number is moved, or its odds where it lies between 0 and 1
+LEAST, FAR, MOST = 2.0, 4.0, 8.0  # factor by which a number is moved, or its odds where it lies between 0 and 1
 
 
-def draw_scalars(problem: Problem, seed: int) -> Scalars:
-    """Every scalar of a problem, in its order.
+def draw_scalars(problem: Problem, seed: int, least: float = LEAST) -> Scalars:
+    """Every scalar of a problem, in its order; `least`: the smallest factor.
 
     >>> problem = Problem((), (), (), scalars={"eps": 1e-5, "axis": 1}, fixed=())
     >>> drawn = draw_scalars(problem, 1)
@@ -29,12 +29,13 @@ def draw_scalars(problem: Problem, seed: int) -> Scalars:
     """
     source = random.Random(seed)
     return {
-        name: value if name in problem.fixed else _move_number(value, source) for name, value in problem.scalars.items()
+        name: value if name in problem.fixed else _move_number(value, source, least)
+        for name, value in problem.scalars.items()
     }
 
 
-def _move_number(value: int | float, source: random.Random) -> int | float:
-    factor = math.exp(source.choice((-1, 1)) * source.uniform(math.log(LEAST), math.log(MOST)))
+def _move_number(value: int | float, source: random.Random, least: float) -> int | float:
+    factor = math.exp(source.choice((-1, 1)) * source.uniform(math.log(least), math.log(MOST)))
     magnitude = abs(value)
     if isinstance(value, int):
         return value if magnitude < 2 else int(math.copysign(max(2, round(magnitude * factor)), value))

@@ -212,7 +212,7 @@ def test_standard_input_and_output(tmp_path: Path) -> None:
 
 def test_messages_become_findings_and_those_that_no_pattern_knows_are_quoted() -> None:
     pattern = r"^(?P<file>\S+):(?P<line>\d+): (?P<message>.*)$"
-    result = CommandResult({}, b"", "p.txt:2: no such word\np.txt:9: too far\n", (1,))
+    result = CommandResult({}, b"", "p.txt:002: no such word\np.txt:9: too far\n", (1,))
     first, second = explain_compile(pattern, result, "one\ntwo\n", "mini")
     assert (first.kind, first.line, first.given, first.text) == ("COMPILE", 2, "no such word", "two")
     assert (second.line, second.text) == (9, "")

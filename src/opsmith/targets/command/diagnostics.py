@@ -71,7 +71,7 @@ def _read_findings(
 
 
 def _read_number(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"[1-9]\d{0,8}", text) else None
+    return int(text) if text is not None and re.fullmatch(r"0*[1-9]\d{0,8}", text) else None
 
 
 def quote_messages(messages: str) -> str:
