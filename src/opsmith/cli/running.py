@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
