@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test languages browser chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
+.PHONY: run test languages tvm browser chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 EXTRAS := providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,study,docs,dev
@@ -39,6 +39,10 @@ optimise-all: .venv/.installed
 languages: .venv/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) $(L:%=--language %) tests/languages
 
+# TVM as a language, in an environment of its own like those of `make bridges`: `make test` does not install it.
+tvm: .venv-bridges/tvm/.installed
+	.venv-bridges/tvm/bin/python -m pytest -n 2 $(PYTEST_FLAGS) tests/languages/tvm
+
 # The pages of `opsmith ui` and the reports in Chromium: axe, the keyboard alone, a phone, light and dark.
 browser: .venv/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) tests/ui/browser tests/report/browser
@@ -63,12 +67,14 @@ site: .venv/.installed
 # Bridges to other systems are tested with the real packages, each in an environment of its own, since their pins
 # disagree: it has what differs from .venv, whose packages (torch is a gigabyte) follow on its path.
 .venv-bridges/%/.installed: .venv/.installed tests/bridges/constraints-%.txt
+	@echo "environment of the extra $*$(SIZE)"
 	$(PYTHON) -m venv .venv-bridges/$*
 	$(BIN)/python -c $(SITE) > "$$(.venv-bridges/$*/bin/python -c $(SITE))/zz-opsmith.pth"
 	.venv-bridges/$*/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c tests/bridges/constraints-$*.txt -e '.[$*]' pytest aiohttp $(MORE)
 	touch $@
 
+.venv-bridges/tvm/.installed: SIZE := : 320 MB
 .venv-bridges/inspect/.installed: MORE := openai
 .venv-bridges/mlflow/.installed: MORE := datasets pyarrow
 

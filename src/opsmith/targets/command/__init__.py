@@ -57,7 +57,7 @@ class CommandTarget(NativeTasks, DrawnTrials):
     `Sampled`, `HasManual`."""
 
     stages = ("PARSE", "COMPILE")
-    shows_function = False
+    write_function = None
 
     def __init__(self, name: str, language: Language) -> None:
         self.name = name
@@ -128,7 +128,7 @@ class CommandTarget(NativeTasks, DrawnTrials):
     def _show_task(self, task: Task) -> Task:
         problem, _ = read_native_task(task.text)
         name = task.id if problem.reference else ""
-        return replace(task, shown=write_statement(problem, NativeOptions(), name, False, lambda dtype: ""))
+        return replace(task, shown=write_statement(problem, NativeOptions(), name, None, lambda dtype: ""))
 
     # -- builds and runs, in our own process
 

@@ -26,7 +26,7 @@ class GpuPrompts:
 
     @property
     def prompt_texts(self) -> PromptTexts:
-        return PromptTexts(f"opsmith.targets.{self.name}", self.suffix, self.options(), shows_function=False)
+        return PromptTexts(f"opsmith.targets.{self.name}", self.suffix, self.options(), write_function=None)
 
     def base_prompt(self, role: str) -> str | None:
         return append_example(self.prompt_texts, self.prompt_without_example()) if role == PROPOSER else None

@@ -16,7 +16,7 @@ from opsmith.targets.native.task import check_option_names
 class GpuTasks(NativeTasks):
     """The part of a GPU language that makes tasks. No prototype is shown: a plan passes arrays and numbers by name."""
 
-    shows_function = False
+    write_function = None
     options: type[GpuOptions] = GpuOptions
     dtypes: Collection[str] = DTYPES  # that arrays may have; a problem with others cannot be asked for
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
-from opsmith.targets.native.signature import describe_c_type, make_signature
+from opsmith.targets.native.signature import describe_c_type, make_signature, write_prototype
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import (
     TaskOptions,
@@ -35,7 +35,7 @@ class NativeTasks:
 
     name: str
     comment: str
-    shows_function = True  # tasks show the prototype of the function in C
+    write_function: Callable[[Problem], str] | None = staticmethod(write_prototype)  # None: tasks show no function
 
     def read_options(self, words: Mapping[str, Any]) -> TaskOptions:
         """Those of this language. Raises UsageError."""
@@ -86,12 +86,18 @@ class NativeTasks:
 
     def write_frame(self, task: Task) -> str:
         """The arguments in comments, and the function in C where programs define it."""
-        signature = make_signature(self.find_problem(task))
+        problem = self.find_problem(task)
+        signature = make_signature(problem)
         rows = [f"{self.comment} {row}" for row in (f"{task.id}: a program to be written", *signature.list_arguments())]
-        if self.shows_function:
-            rows += ["#include <stdint.h>", "", '#error "not written yet: take this line away when it is"', ""]
-            rows += [f"{signature.prototype.removesuffix(';')}", "{", "}"]
+        if self.write_function is not None:
+            rows += self.frame_function(self.write_function(problem))
         return "\n".join(rows) + "\n"
+
+    @staticmethod
+    def frame_function(function: str) -> list[str]:
+        """The function with nothing in it, as lines of a program that no compiler takes."""
+        refused = '#error "not written yet: take this line away when it is"'
+        return ["#include <stdint.h>", "", refused, "", function.rstrip().removesuffix(";"), "{", "}"]
 
     def explain_message(self, task: Task, message: str) -> str:
         return explain_shape_sets(self.find_problem(task), message)
@@ -102,5 +108,5 @@ class NativeTasks:
     def _show_task(self, task: Task) -> Task:
         problem = self.find_problem(task)
         name = task.id if problem.reference else ""
-        shown = write_statement(problem, self.find_options(task), name, self.shows_function, self.describe_type)
+        shown = write_statement(problem, self.find_options(task), name, self.write_function, self.describe_type)
         return replace(task, shown=shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from opsmith.records import Diagnostic
@@ -37,6 +37,10 @@ class BuildRequest:
     signature: Signature
     source: str
     flags: BuildFlags
+    assembly: Mapping[str, str] = field(default_factory=dict)  # what is linked with it, by variant; "": with the others
+
+    def find_assembly(self, variant: Variant) -> str:
+        return self.assembly.get(variant.name) or self.assembly.get("", "")
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ def _fetch_libraries(keys: Mapping[str, BuildKey], cache: BuildCache | None) -> 
 
 def _make_key(request: BuildRequest, variant: Variant, compiler: str) -> BuildKey:
     """Header and surroundings are part of the source: problems whose texts differ may ask for one function."""
-    source = f"{request.signature.header}\n{variant.surroundings}\n{request.source}"
+    texts = (request.signature.header, variant.surroundings, request.source, request.find_assembly(variant))
+    source = "\n".join(texts[:3]) + texts[3]
     flags = " ".join((request.flags.key, "|", *variant.compile_flags, "|", *variant.link_flags))
     return BuildKey(request.problem, request.target, source, flags, compiler)
 
@@ -125,7 +130,10 @@ def _write_order(request: BuildRequest, variants: Sequence[Variant]) -> CompileO
             files[EXPORTS_FILE] = EXPORTS.encode()
         flags = (*request.flags.compile_flags, *variant.compile_flags, "-fPIC", *_MESSAGES)
         commands.append((*flags, "-include", HEADER, "-c", SOURCE, "-o", compiled))
-        objects = (compiled, own) if variant.surroundings else (compiled,)
+        objects = [compiled, *([own] if variant.surroundings else ())]
+        if assembly := request.find_assembly(variant):
+            objects.append(f"program{number}.s")
+            files[objects[-1]] = assembly.encode()
         links.append((*objects, "-o", library, *request.flags.link_flags, *variant.link_flags))
         libraries.append(library)
     return CompileOrder(files, (*commands, *links), libraries[0], libraries[1:])

@@ -74,11 +74,11 @@ class NativePrograms(DrawnTrials, ABC):
 
     def build_program(self, task: Task, source: str) -> Build:
         options = read_native_task(task.text)[1]
-        return self._build_variants(task, source, options, choose_variants(options.threads))
+        return self.build_forms(task, source, options, choose_variants(options.threads))
 
     def build_deployed(self, task: Task, source: str) -> Build:
         problem, options = read_native_task(task.text)
-        build = self._build_variants(task, source, options, choose_variants(options.threads, is_full=True))
+        build = self.build_forms(task, source, options, choose_variants(options.threads, is_full=True))
         if not build.artefacts:
             return build
         if errors := check_imports(build.artefacts[DEPLOYED]):
@@ -95,7 +95,7 @@ class NativePrograms(DrawnTrials, ABC):
 
     def build_timed(self, task: Task, source: str) -> Build:
         problem, options = read_native_task(task.text)
-        program = self._build_variants(task, source, options, [BARE])
+        program = self.build_forms(task, source, options, [BARE])
         driver = self._build_variants(task, write_driver(make_signature(problem)), NativeOptions(), [BARE])
         if not program.artefacts or not driver.artefacts:
             return program if not program.artefacts else driver
@@ -115,8 +115,20 @@ class NativePrograms(DrawnTrials, ABC):
     def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
         return {"function": FUNCTION}  # which the driver calls with the numbers
 
-    def _build_variants(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
-        request = self._make_request(task, source, options)
+    def build_forms(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
+        """The variants of a candidate: in a language that gcc does not compile, of what another compiler made of it."""
+        return self._build_variants(task, source, options, variants)
+
+    def _build_variants(
+        self,
+        task: Task,
+        source: str,
+        options: NativeOptions,
+        variants: Sequence[Variant],
+        assembly: Mapping[str, str] | None = None,
+    ) -> Build:
+        """`source`: in C; `assembly`: `BuildRequest.assembly`."""
+        request = replace(self._make_request(task, source, options), assembly=assembly or {})
         result = build_variants(request, variants, open_cache())
         if isinstance(result, BuildRefusal):
             return Build({}, result.errors)

@@ -6,13 +6,15 @@ one, ends it, shown as a task is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.files.writing import write_block
+from opsmith.problems.problem import Problem
+from opsmith.targets.native.signature import write_prototype
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import TaskOptions
 
@@ -27,7 +29,7 @@ class PromptTexts:
     package: str  # opsmith.targets.c
     suffix: str  # of programs
     options: TaskOptions  # of the example
-    shows_function: bool = True
+    write_function: Callable[[Problem], str] | None = write_prototype
 
 
 @lru_cache(maxsize=32)
@@ -57,7 +59,7 @@ def write_improvement_prompt(texts: PromptTexts, rules: str, has_example: bool) 
 
 def _show_example(texts: PromptTexts) -> list[str]:
     file = read_problem(read_prompt_file(texts, f"{EXAMPLE}.yaml"))
-    return write_statement(file.problem, texts.options, file.name, texts.shows_function).splitlines()
+    return write_statement(file.problem, texts.options, file.name, texts.write_function).splitlines()
 
 
 def _indent_rows(rows: Sequence[str]) -> str:

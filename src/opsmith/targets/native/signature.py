@@ -148,6 +148,11 @@ def make_signature(problem: Problem) -> Signature:
     return Signature(tuple(arguments), tuple(dict.fromkeys(type_.dtype for type_ in problem.types)))
 
 
+def write_prototype(problem: Problem) -> str:
+    """The function's declaration in C, as a line."""
+    return make_signature(problem).prototype + "\n"
+
+
 def list_dims(problem: Problem) -> list[str]:
     """The symbols that are given as sizes, in the order of the file: in which it states them or, where it states none
     itself, in which the shapes of its tensors name them, outermost axis first."""

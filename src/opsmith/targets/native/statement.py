@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from opsmith.problems.dtypes import TYPES
 from opsmith.problems.files.writing import write_block, write_code, write_number, write_scalar, write_text, write_texts
 from opsmith.problems.problem import InputTensor, OutputTensors, Problem
-from opsmith.targets.native.signature import describe_c_type, list_dims, make_signature
+from opsmith.targets.native.signature import describe_c_type, list_dims, make_signature, write_prototype
 from opsmith.targets.native.task import TaskOptions
 
 _WORDS = {"torch.randn": "normal"}  # as problem files call it
@@ -20,14 +20,15 @@ def write_statement(
     problem: Problem,
     options: TaskOptions,
     name: str = "",
-    shows_function: bool = True,
+    write_function: Callable[[Problem], str] | None = write_prototype,
     describe_type: Callable[[str], str] = describe_c_type,
 ) -> str:
-    """The mapping as canonical YAML; `name`: what its file calls the problem, if it does. `shows_function`: the
-    prototype in C, for languages that define it. `describe_type`: what a language calls a type that its prompts do not
-    name."""
+    """The mapping as canonical YAML; `name`: what its file calls the problem, if it does. `write_function`: the
+    function that programs define, in their language; None: they define none of the problem's. `describe_type`: what a
+    language calls a type that its prompts do not name.
+    """
     rows = [f"problem: {write_scalar(name)}"] if name else []
-    rows += write_block("function: ", make_signature(problem).prototype + "\n") if shows_function else []
+    rows += write_block("function: ", write_function(problem)) if write_function is not None else []
     rows += ["arguments:", *_list_arguments(problem)]
     sizes = ", ".join(f"{write_scalar(symbol)}: {problem.base_sizes[symbol]}" for symbol in list_dims(problem))
     rows += [f"sizes: {{{sizes}}}"] if sizes else []

@@ -1,0 +1,111 @@
+"""TVM: one TVMScript function with the problem's arguments, compiled by TVM and LLVM, called as machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import Template
+
+from opsmith.errors import UsageError
+from opsmith.problems.digest import hash_problem
+from opsmith.problems.dtypes import TYPES
+from opsmith.records import Diagnostic, Stage, Task
+from opsmith.running.compiler import CompileFailure
+from opsmith.targets.native.adaptation import NativeTasks
+from opsmith.targets.native.build import BuildRefusal, explain_lack_of_compiler
+from opsmith.targets.native.flags import find_isa
+from opsmith.targets.native.programs import NativePrograms, open_cache
+from opsmith.targets.native.prompt_texts import PromptTexts, append_example, read_prompt_file, write_improvement_prompt
+from opsmith.targets.native.task import NativeOptions, read_native_task, read_task_problem
+from opsmith.targets.native.variants import Variant
+from opsmith.targets.programs import Build
+from opsmith.targets.protocols import PROPOSER
+from opsmith.targets.trial import Checked
+from opsmith.targets.tvm.compiling import TvmOrder, compile_texts, describe_tvm, explain_lack_of_tvm
+from opsmith.targets.tvm.interface import check_head, name_type, write_head, write_unit
+from opsmith.targets.tvm.source import check_source, is_program, refuse_parallel, write_canonical
+
+VERIFIER = "tvm-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+
+TEXTS = PromptTexts("opsmith.targets.tvm", ".tvm", NativeOptions(), write_head)
+
+
+class TvmTarget(NativeTasks, NativePrograms):
+    """TVMScript behind the `Target` protocol."""
+
+    name = "tvm"
+    verifier = VERIFIER
+    comment = "#"
+    suffix = ".tvm"
+    requirements: Sequence[str] = ("torch>=2.6",)  # of a package
+    write_function = staticmethod(write_head)
+
+    @staticmethod
+    def explain_lack() -> str:
+        return explain_lack_of_tvm() or explain_lack_of_compiler()
+
+    def describe_toolchain(self) -> str:
+        return f"{describe_tvm()} {super().describe_toolchain()}"
+
+    def describe_type(self, dtype: str) -> str:
+        return f"{name_type(dtype)}, the bits of each" if TYPES[dtype].bytes == 1 else name_type(dtype)
+
+    @staticmethod
+    def frame_function(function: str) -> list[str]:
+        return [function.rstrip()]  # without statements it is refused
+
+    def base_prompt(self, role: str) -> str | None:
+        return append_example(TEXTS, self.prompt_without_example()) if role == PROPOSER else None
+
+    def prompt_without_example(self) -> str:
+        return Template(read_prompt_file(TEXTS, "proposer.yaml")).substitute(isa=find_isa().name)
+
+    def describe_platform(self) -> str:
+        return Template(read_prompt_file(TEXTS, "platform.txt")).substitute(isa=find_isa().name)
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        return write_improvement_prompt(TEXTS, self.prompt_without_example(), has_example)
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if is_program(text) else None
+
+    check_source = staticmethod(check_source)
+
+    canonical_form = staticmethod(write_canonical)
+
+    def check_program(self, task: Task, source: str) -> Checked:
+        checked = super().check_program(task, source)
+        problem, options = read_native_task(task.text)
+        errors: tuple[Diagnostic, ...] = checked.errors or check_head(problem, source)
+        if not errors and options.threads == 1:
+            errors = refuse_parallel(source)
+        return Checked(Stage("PARSE"), errors=errors) if errors else checked
+
+    def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
+        assembly = self._compile(task, source)
+        if not isinstance(assembly, Mapping):
+            raise UsageError(f"task {task.id!r}: the program does not compile")
+        return assembly[""], find_isa().name
+
+    def explain_failure(
+        self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
+    ) -> tuple[Diagnostic, ...]:
+        return ()
+
+    def build_forms(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
+        assembly = self._compile(task, source)
+        if isinstance(assembly, BuildRefusal):
+            return Build({}, assembly.errors)
+        if isinstance(assembly, CompileFailure):
+            return Build({}, failure=assembly.reason)
+        unit = write_unit(read_task_problem(task.text))
+        return self._build_variants(task, unit, options, variants, assembly)
+
+    def _compile(
+        self, task: Task, source: str, processor: str = ""
+    ) -> Mapping[str, str] | BuildRefusal | CompileFailure:
+        """The assembly by variant; `processor`: in place of this machine's."""
+        digest = hash_problem(read_task_problem(task.text))
+        return compile_texts(TvmOrder(digest, {"": source}, processor or find_isa().name), source, open_cache())
+
+
+TVM = TvmTarget()

@@ -1,0 +1,230 @@
+"""Static checks of one TVMScript function, before anything reads it as Python: findings of the stage PARSE.
+
+TVM's parser *executes* parts of a text (decorators, annotations, calls of what is no buffer), so that all that is not
+on a list is refused first: statements, operators, names of `T`, keywords, texts. Types and regions are left to TVM.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from opsmith.records import Diagnostic
+from opsmith.targets.native.signature import FUNCTION
+from opsmith.targets.native.source_checks import KIND, LARGEST_SOURCE, Findings, run_text_checks
+
+DECORATOR = "@T.prim_func(s_tir=True)"
+DEEPEST = 60  # nodes within nodes
+_TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 bool"
+_LOOPS = "serial parallel vectorized unroll grid"
+_BLOCKS = "sblock axis init reads writes where"
+_MATH = (
+    "abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf exp exp10 exp2 fabs floor fma fmod hypot "
+    "infinity isfinite isinf isnan log log10 log1p log2 max max_value min min_value nearbyint pow round rsqrt sigmoid "
+    "sin sinh sqrt tan tanh trunc"
+)
+_INTEGERS = (
+    "bitwise_and bitwise_not bitwise_or bitwise_xor ceildiv clz floordiv floormod popcount shift_left shift_right "
+    "truncdiv truncmod"
+)
+_OTHERS = (
+    "prim_func handle match_buffer alloc_buffer Cast cast reinterpret if_then_else Select And Or Not Broadcast Ramp"
+)
+ALLOWED = frozenset(" ".join((_TYPES, _LOOPS, _BLOCKS, _MATH, _INTEGERS, _OTHERS)).split())
+_AXES = frozenset({"spatial", "reduce", "remap", "S", "R"})  # of T.axis
+_KEYWORDS = frozenset({"dtype", "scope", "s_tir", "unroll"})
+_TEXT = re.compile(r"[A-Za-z]?[\w.]{0,39}", re.ASCII)  # types, names of blocks, "SSR"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
+_STATEMENTS = (
+    *(
+        ast.Module,
+        ast.FunctionDef,
+        ast.arguments,
+        ast.arg,
+        ast.Assign,
+        ast.AugAssign,
+        ast.AnnAssign,
+        ast.For,
+        ast.While,
+    ),
+    *(ast.If, ast.With, ast.withitem, ast.Expr, ast.Pass),
+)
+_EXPRESSIONS = (
+    *(ast.Name, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
+    *(ast.Subscript, ast.Slice, ast.Call, ast.keyword, ast.Attribute, ast.expr_context),
+)
+_OPERATORS = (
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift),
+    *(ast.RShift, ast.UAdd, ast.USub, ast.Invert, ast.Not, ast.And, ast.Or, ast.Eq, ast.NotEq, ast.Lt, ast.LtE),
+    *(ast.Gt, ast.GtE),
+)
+_KNOWN = (*_STATEMENTS, *_EXPRESSIONS, *_OPERATORS)
+_SERIAL = "loops, `if`, `while`, `with T.sblock`, assignments, arithmetic and calls of `T.*`"
+
+
+def check_source(source: str) -> tuple[Diagnostic, ...]:
+    """What is refused, the first findings first; none: TVM may read it. Never raises, whatever the text."""
+    return run_text_checks(source, _check_text)
+
+
+def is_program(text: str) -> bool:
+    """Whether a text as a whole is Python that defines the function or tries to.
+
+    >>> is_program("@T.prim_func(s_tir=True)\\ndef kernel(): pass"), is_program("Use def kernel(): pass")
+    (True, False)
+    """
+    if FUNCTION not in text or len(text) > 2 * LARGEST_SOURCE:
+        return False
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return re.match(r"\s*(#.*\s+)*@T\.prim_func\b", text) is not None and "\n```" not in text
+    return any(isinstance(node, ast.FunctionDef) and node.name == FUNCTION for node in body)
+
+
+def read_function(source: str) -> ast.FunctionDef:
+    """The function of a text that `check_source` lets pass."""
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    return function
+
+
+def _check_text(source: str) -> Findings:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        yield Diagnostic(KIND, "program", str(error.msg)[:200], "Python's syntax", "", error.lineno)
+        return
+    except (ValueError, RecursionError, MemoryError):
+        yield Diagnostic(KIND, "program", "a text that Python's parser does not take", "TVMScript", "nest it less")
+        return
+    yield from _check_module(tree)
+    for node, parent, depth in _walk_nodes(tree):
+        if depth > DEEPEST:
+            yield _refuse(node, f"more than {DEEPEST} expressions within each other", "less", "name parts of it")
+            return
+        yield from _check_node(node, parent)
+
+
+def _walk_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST, int]]:
+    """All nodes in the order of the text with their parents and depths, by a stack of our own."""
+    stack = [(tree, tree, 0)]
+    while stack:
+        node, parent, depth = stack.pop()
+        yield node, parent, depth
+        stack += [(child, node, depth + 1) for child in reversed(list(ast.iter_child_nodes(node)))]
+
+
+def _refuse(node: ast.AST, given: str, expected: str, remedy: str = "remove it") -> Diagnostic:
+    return Diagnostic(KIND, "program", given, expected, remedy, getattr(node, "lineno", None))
+
+
+def _check_module(tree: ast.Module) -> Findings:
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    for node in tree.body:
+        if node is not (functions[0] if functions else None):
+            yield _refuse(node, f"{_name_node(node)} beside the function", "one function, and nothing beside it")
+    if not functions:
+        yield Diagnostic(KIND, "program", f"no {FUNCTION}", f"{DECORATOR}, then def {FUNCTION}(...)", "define it")
+        return
+    function = functions[0]
+    if function.name != FUNCTION:
+        yield _refuse(function, f"def {function.name[:80]}", f"def {FUNCTION}", "rename it")
+    if [f"@{ast.unparse(each)}" for each in function.decorator_list] != [DECORATOR]:
+        yield _refuse(function, "other decorators, or none", DECORATOR, "write this line before def, and no other")
+    arguments = function.args
+    if any((arguments.defaults, arguments.kw_defaults, arguments.vararg, arguments.kwarg, arguments.kwonlyargs)):
+        yield _refuse(function, "defaults, or parameters by keyword", "the parameters that the task states")
+    if function.returns is not None:
+        yield _refuse(function, "a type that it returns", "a function that returns nothing")
+
+
+def _name_node(node: ast.AST) -> str:
+    words = {
+        ast.Import: "import",
+        ast.ImportFrom: "import",
+        ast.JoinedStr: "an f-string",
+        ast.FunctionDef: "a function",
+    }
+    words |= {ast.ClassDef: "a class", ast.Lambda: "lambda", ast.NamedExpr: "`:=`", ast.Starred: "`*`", ast.Pow: "`**`"}
+    return words.get(type(node), f"a Python {type(node).__name__}")
+
+
+def _check_node(node: ast.AST, parent: ast.AST) -> Findings:
+    if not isinstance(node, _KNOWN) or (isinstance(node, ast.FunctionDef) and not isinstance(parent, ast.Module)):
+        place = node if hasattr(node, "lineno") else parent
+        yield _refuse(place, _name_node(node), _SERIAL, "write it with these")
+    elif isinstance(node, ast.Constant):
+        yield from _check_constant(node)
+    elif isinstance(node, ast.Name | ast.arg):
+        yield from _check_name(node, parent)
+    elif isinstance(node, ast.Attribute):
+        yield from _check_attribute(node, parent)
+    elif isinstance(node, ast.Call):
+        if not isinstance(node.func, ast.Attribute) and ast.unparse(node.func) != "range":
+            given = f"a call of {ast.unparse(node.func)[:80]}"
+            yield _refuse(node, given, "calls of `T.*`, and range in loops", "take T's function of that name")
+    elif isinstance(node, ast.keyword):
+        if node.arg not in _KEYWORDS:
+            given = f"the keyword {node.arg or '**'}"
+            yield _refuse(node.value, given[:80], f"one of {', '.join(sorted(_KEYWORDS))}")
+    elif isinstance(node, ast.For | ast.While) and node.orelse:
+        yield _refuse(node, "else behind a loop", _SERIAL)
+
+
+def _check_constant(node: ast.Constant) -> Findings:
+    if isinstance(node.value, str):
+        if not _TEXT.fullmatch(node.value) or "__" in node.value:
+            expected = "texts that name a type, a block or axes"
+            yield _refuse(node, f"the text {node.value[:40]!r}", expected)
+    elif isinstance(node.value, int) and abs(node.value) >= 1 << 64:
+        yield _refuse(node, "a number of more than 64 bits", "numbers of at most 64 bits")
+    elif not isinstance(node.value, int | float):
+        yield _refuse(node, f"{node.value!r:.40}", "numbers, True and False")
+
+
+def _check_name(node: ast.Name | ast.arg, parent: ast.AST) -> Findings:
+    name = node.id if isinstance(node, ast.Name) else node.arg
+    if (not _NAME.fullmatch(name) and name != "_") or "__" in name or name.startswith("opsmith"):
+        yield _refuse(node, f"the name {name[:80]}", "names of ASCII letters, digits and single `_`, a letter first")
+    elif name == "T" and not isinstance(parent, ast.Attribute):
+        yield _refuse(node, "`T` alone", "`T` before a dot: it is TVM's", "take another name")
+    elif name == "range" and not (isinstance(parent, ast.Call) and parent.func is node):
+        yield _refuse(node, "`range` alone", "range(...) in a loop", "take another name")
+
+
+def _check_attribute(node: ast.Attribute, parent: ast.AST) -> Findings:
+    base = node.value
+    if isinstance(base, ast.Attribute) and ast.unparse(base) == "T.axis" and node.attr in _AXES:
+        return
+    if not isinstance(base, ast.Name) or base.id != "T":
+        given = ast.unparse(node)[:80]
+        yield _refuse(node, f"`{given}`", "attributes of `T` alone", "write sizes by their names")
+    elif node.attr not in ALLOWED:
+        expected = "T.* that computes: loops, blocks, types, buffers, arithmetic and functions of <math.h>"
+        yield _refuse(node, f"T.{node.attr[:80]}", expected)
+    elif node.attr == "axis" and not isinstance(parent, ast.Attribute):
+        yield _refuse(node, "T.axis alone", "T.axis.spatial, T.axis.reduce or T.axis.remap")
+
+
+def refuse_parallel(source: str) -> tuple[Diagnostic, ...]:
+    """Loops over threads, in a text that `check_source` lets pass, for a task of one thread."""
+    calls = (node for node, _, _ in _walk_nodes(read_function(source)) if isinstance(node, ast.Attribute))
+    given, expected = "T.parallel", "loops of one thread: the task states no `threads`"
+    return tuple(_refuse(each, given, expected, "T.serial in its place") for each in calls if each.attr == "parallel")[
+        :1
+    ]
+
+
+def write_canonical(source: str) -> str:
+    """A text that is equal for programs that differ in names of their own, comments and layout only."""
+    function = read_function(source)
+    kept = {argument.arg for argument in function.args.args} | {"T", "range"}
+    new: dict[str, str] = {}
+    for node, _, _ in _walk_nodes(function):
+        if isinstance(node, ast.Name) and node.id not in kept:
+            node.id = new.setdefault(node.id, f"v{len(new)}")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "T.sblock":
+            node.args = []  # a block's name means nothing
+    return ast.unparse(function) + "\n"
