@@ -18,7 +18,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def check_tasks(
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK|DIR...", help="Ids, suites, YAML files or folders.")],
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK|DIR", help="Ids, suites, YAML files or folders.")],
     target: TargetName = None,
     option: TargetOptions = None,
     *,

@@ -76,6 +76,7 @@ class CommandApp(typer.Typer):
 
     def __init__(self, **options: Any) -> None:
         plain: dict[str, Any] = {"rich_markup_mode": None}  # rich takes longer to import than all else together
+        plain["context_settings"] = {"help_option_names": ["-h", "--help"]}
         super().__init__(no_args_is_help=True, **plain, **options)
 
     def add(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opsmith.report.many_runs import ManyRuns
     from opsmith.store import Store
 
-Runs = Annotated[list[str], typer.Argument(metavar="RUN...", help="Names or ids of runs, or beginnings of ids.")]
+Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Names or ids of runs, or beginnings of ids.")]
 
 
 def add_to(app: CommandApp) -> None:

@@ -28,7 +28,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def print_fronts(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs, or the beginnings of them.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Ids of runs, or the beginnings of them.")],
     objectives: Annotated[
         str,
         typer.Option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,7 +34,7 @@ def add_to(app: CommandApp) -> None:
 
 def show_tasks(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[TASK|DIR...]", help="What to list; default: all that are bundled.")
+        list[str] | None, typer.Argument(metavar="TASK|DIR", help="What to list; default: all that are bundled.")
     ] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -46,16 +46,19 @@ def show_tasks(
     A problem states no language: --target says in which one it is asked for.
     """
     from opsmith.report.tables import open_console, tasks_table
-    from opsmith.suites import SUITES, find_files, read_task_files
+    from opsmith.suites import SUITES, find_files, list_program_languages, read_task_files
     from opsmith.suites.description import describe_text
 
     options = read_target_options(option)
     chosen = names or SUITES
     files = read_task_files(chosen, find_files(chosen), target, options)
-    rows = [(path.parent.name, task, describe_text(read_text(path))) for path, task in files]
+    rows = [
+        (path.absolute().parent.name, task, describe_text(read_text(path)), list_program_languages(task))
+        for path, task in files
+    ]
     if as_json:
-        columns = ("task", "group", "suite", "target", "path", "what")
-        listed = [(task.id, task.group, suite, task.target, task.path, what) for suite, task, what in rows]
+        columns = ("task", "group", "suite", "target", "path", "what", "programs")
+        listed = [(task.id, task.group, suite, task.target, task.path, *more) for suite, task, *more in rows]
         print(json.dumps([dict(zip(columns, row, strict=True)) for row in listed], indent=1))
     elif names is not None and len(names) == len(files) == 1 and names[0] not in SUITES:
         _print_task(*rows[0], read_text(files[0][0]))
@@ -63,21 +66,23 @@ def show_tasks(
         open_console().print(tasks_table(rows))
 
 
-def _print_task(suite: str, task: Task, what: str, text: str) -> None:
+def _print_task(suite: str, task: Task, what: str, programs: Sequence[str], text: str) -> None:
     from opsmith.records import printable
     from opsmith.suites.description import split_sections
+    from opsmith.targets.problem import explain_lack_of_language
 
     sections = split_sections(text)
-    own = "yes" if task.impl else "no"
     print(printable(f"{task.id}: {what}"))
-    print(printable(f"suite {suite}, group {task.group}, target {task.target}, a program of its own: {own}"))
+    print(printable(f"suite {suite}, group {task.group}, target {task.target}"))
+    print(printable(f"programs of its own: {', '.join(programs) or 'none'}"))
     print(printable(f"file    {task.path}"))
     for name in (name for name in _SECTIONS if name in sections):
         print(f"\n{printable(sections[name], keep=chr(10))}")
     others = [name for name in sections if name not in _SECTIONS and name not in _NAMES]
     if others:
         print(f"\nalso in the file: {', '.join(others)}")
-    print(printable(f"what a model is sent: opsmith prompt {task.id}"))
+    language = f" --target {(*programs, 'c')[0]}" if explain_lack_of_language(task) else ""
+    print(printable(f"what a model is sent: opsmith prompt {task.id}{language}"))
 
 
 def show_models(as_json: AsJson = False) -> None:

@@ -26,7 +26,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def verify_programs(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Ids, YAML files or folders.")],
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK", help="Ids, YAML files or folders.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program to judge.")] = None,
     reply: Annotated[Path | None, typer.Option(metavar="FILE|-", help="A model's whole reply.")] = None,
     target: TargetName = None,

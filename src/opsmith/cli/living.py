@@ -35,9 +35,7 @@ def add_to(app: CommandApp) -> None:
 def live_on(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `export --library` wrote.")],
     action: Annotated[str, typer.Argument(metavar="update|verify", help="What is done.")],
-    source: Annotated[
-        str | None, typer.Argument(metavar="[RUN|DIR]", help="Update: a run, or another library.")
-    ] = None,
+    source: Annotated[str | None, typer.Argument(metavar="RUN|DIR", help="Update: a run, or another library.")] = None,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Verify: figures of before; default: DIR/baseline.json.")
     ] = None,

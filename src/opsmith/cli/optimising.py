@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opsmith.records import Task
     from opsmith.settings import Settings
 
-RunOrTasks = Annotated[list[str], typer.Argument(metavar="RUN|TASK...", help="A run's solutions, or tasks.")]
+RunOrTasks = Annotated[list[str], typer.Argument(metavar="RUN|TASK", help="A run's solutions, or tasks.")]
 SettingsFile = Annotated[Path | None, declare_option(ASKED, "FILE.toml", "Settings to start from.", "--settings")]
 Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Rounds at most.", rich_help_panel=LEARNING)]
 LastGrade = Annotated[

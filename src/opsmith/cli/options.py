@@ -57,7 +57,7 @@ TrialSeconds = Annotated[
 ]
 TargetName = Annotated[
     str | None,
-    declare_option(ASKED, "LANGUAGE", "Ask for programs in this language, in place of the task file's.", "--target"),
+    declare_option(ASKED, "LANGUAGE", "The language of the programs, in place of the task file's.", "--target"),
 ]
 TargetOptions = Annotated[
     list[str] | None,
@@ -73,7 +73,7 @@ NoReport = Annotated[
 ]
 _RUN_HELP = "A run's id, the beginning of it, or its name"
 RunName = Annotated[str, typer.Argument(metavar="RUN", help=f"{_RUN_HELP}.")]
-NewestRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help=f"{_RUN_HELP}; default: the newest run.")]
+NewestRun = Annotated[str | None, typer.Argument(metavar="RUN", help=f"{_RUN_HELP}; default: the newest run.")]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
 

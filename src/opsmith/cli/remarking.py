@@ -26,7 +26,7 @@ def add_to(app: CommandApp) -> None:
 
 def note_run(
     run: RunName,
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="Without it the note is printed.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Without it the note is printed.")] = None,
     is_replacing: Annotated[
         bool, typer.Option("--replace", help="TEXT in place of the note; '' takes it away.")
     ] = False,
@@ -54,7 +54,7 @@ def note_run(
 
 def tag_run(
     run: RunName,
-    tags: Annotated[list[str] | None, typer.Argument(metavar="[+TAG|-TAG]...", help="Add, or take away.")] = None,
+    tags: Annotated[list[str] | None, typer.Argument(metavar="+TAG|-TAG", help="Add, or take away.")] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="A name in place of its id; '' takes it away.")
     ] = None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 RunsOrAll = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[RUN]...", help="Runs' ids, or the beginnings of them; default: the newest run."),
+    typer.Argument(metavar="RUN", help="Runs' ids, or the beginnings of them; default: the newest run."),
 ]
 
 

@@ -14,7 +14,7 @@ from opsmith.cli.options import RESULTS, AsJson, DryRun, NoReport, StorePlace, d
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 from opsmith.cli.run_options import offer_settings
 
-ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
+ExperimentFile = Annotated[Path | None, typer.Argument(metavar="SETTINGS.toml", help="Settings to start from.")]
 LibraryOption = Annotated[
     Path | None, declare_option(RESULTS, "DIR", "Ask only for what that library lacks, or has broken or slower.")
 ]

@@ -27,7 +27,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def serve_pages(
-    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="The same as --out DIR.")] = None,
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The same as --out DIR.")] = None,
     *,
     place: StorePlace,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen at.")] = "127.0.0.1",

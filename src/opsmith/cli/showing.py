@@ -23,7 +23,7 @@ def add_to(app: CommandApp) -> None:
 
 def show_run(
     run: NewestRun = None,
-    sample: Annotated[str | None, typer.Argument(metavar="[TASK|SAMPLE]", help="What of it to show.")] = None,
+    sample: Annotated[str | None, typer.Argument(metavar="TASK|SAMPLE", help="What of it to show.")] = None,
     *,
     place: StorePlace,
     with_prompt: Annotated[

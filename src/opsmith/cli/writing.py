@@ -114,7 +114,7 @@ def print_manual(
     stated: dict[str, Any],
     target: Annotated[str, typer.Argument(metavar="LANGUAGE", help="A language, or a language file with a manual.")],
     query: Annotated[
-        str, typer.Argument(metavar="[QUERY]", help="Words, a task's text or an error message; none: all titles.")
+        str, typer.Argument(metavar="QUERY", help="Words, a task's text or an error message; none: all titles.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:

@@ -26,7 +26,7 @@ from opsmith.targets.capabilities import (
 )
 from opsmith.targets.faults import charged_to_target
 from opsmith.targets.lookup import is_language_file
-from opsmith.targets.problem import explain_lack_of_language
+from opsmith.targets.problem import TRY_TARGET, explain_lack_of_language
 from opsmith.targets.protocols import Suffixed
 
 _MESSAGE = re.compile(r"(\S+): given (.*?); expected (.*?)(?:; try: (.*))?", re.DOTALL)
@@ -57,13 +57,17 @@ def judge_files(
 ) -> Iterator[FileVerdict]:
     """One verdict per file, in order; the work is done in parallel.
 
-    Raises OptionError, and UsageError or TaskError where the language that is asked for is a file that is none.
+    Raises OptionError, and UsageError or TaskError where the language that is asked for is a file that is none, or none
+    is asked for by anybody.
     """
     if source.target is not None and is_language_file(source.target):
         get_target(source.target)
     waiting = [
         (name, *_submit_file(path, source, pool, level)) for name, path in zip(name_files(paths), paths, strict=True)
     ]
+    lacking = [name for name, task, *_ in waiting if task is not None and explain_lack_of_language(task)]
+    if lacking and len(lacking) == len(waiting):  # it is the command that lacks something, not the files
+        raise UsageError(f"{', '.join(lacking)}: no language is stated; {TRY_TARGET}")
     for name, task, future, reply in waiting:
         verdict = with_dropped(future.result(), reply)
         yield FileVerdict(name, verdict, verdict.message if task is None else explain_message(task, verdict.message))
@@ -97,7 +101,7 @@ def _submit_program(
 ) -> tuple[Task | None, Future[Verdict], ReadReply]:
     task = read_task_file(path, source.target, source.options)
     if message := explain_lack_of_language(task):
-        return None, _wrap_verdict(_bad_file(message)), ReadReply(None)
+        return task, _wrap_verdict(_bad_file(message)), ReadReply(None)
     if source.reply is not None:
         reply = read_reply(get_target(task.target), task, source.reply)
     else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +67,18 @@ def not_a_model(name: str) -> str:
     return NOT_A_MODEL if "embedded" in name else f"{name} is not a language model"
 
 
-def tasks_table(tasks: Iterable[tuple[str, Task, str]]) -> Table:
-    """A row for each (suite, task, description)."""
-    least = ("own impl", "target", "group")
+def tasks_table(tasks: Iterable[tuple[str, Task, str, Sequence[str]]]) -> Table:
+    """A row for each (suite, task, description, languages of its own programs), under one for the suite."""
+    least = ("own programs", "target", "group")
     rows = make_table(
-        "task", "what it is", "suite", "group", "target", "own impl", code=("what it is",), least=least, room=40
+        "task", "what it is", "group", "target", "own programs", code=("what it is",), least=least, room=40
     )
-    for suite, task, description in tasks:
-        rows.add_row(task.id, description, suite, task.group, task.target, "yes" if task.impl else "no")
+    for place, (suite, members) in enumerate(groupby(tasks, itemgetter(0))):
+        if place:
+            rows.add_section()
+        rows.add_row(f"{suite}:")
+        for _, task, description, languages in members:
+            rows.add_row(f"  {task.id}", description, task.group, task.target, ", ".join(languages) or NOTHING)
     return rows
 
 

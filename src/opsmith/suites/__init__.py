@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from glob import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +25,7 @@ from opsmith.problems.files.reading import is_problem_file
 from opsmith.records import Task
 from opsmith.targets import Target, get_target, is_own
 from opsmith.targets.faults import charged_to_target, of_kind
-from opsmith.targets.lookup import WHY_NOT_STATED, is_language_file
+from opsmith.targets.lookup import LANGUAGES, WHY_NOT_STATED, is_language_file
 from opsmith.targets.problem import NAME as PROBLEM_FILE
 from opsmith.targets.problem import refuse_without_language
 from opsmith.targets.protocols import Adapting, Configured, Suffixed
@@ -227,6 +228,19 @@ def _add_plain(task: Task, path: Path) -> Task:
         return task
     file = path.parent / PLAIN / f"{path.stem}{target.suffix}"
     return replace(task, impl=read_text(file)) if file.is_file() else task
+
+
+def list_program_languages(task: Task) -> list[str]:
+    """Those that a task brings a program of its own in: its file's, then the built-in ones of which one lies in
+    `plain/`."""
+    languages = [task.target] if task.impl is not None else []
+    beside = (path.suffix for path in Path(task.path).parent.glob(f"{PLAIN}/{escape(task.id)}.*"))
+    suffixes = set(beside)
+    for name in LANGUAGES if suffixes else ():
+        target = get_target(name)
+        if isinstance(target, Suffixed) and target.suffix in suffixes and name not in languages:
+            languages.append(name)
+    return languages
 
 
 def _read_own(path: Path, takes_own: bool = True) -> Task:

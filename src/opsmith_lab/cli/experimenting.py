@@ -38,9 +38,7 @@ _WHERE = (  # settings of a run that no experiment compares
 @offer_settings(f"base_url tasks samples trust_tasks {' '.join(_WHERE)}")
 def run_experiment(  # noqa: PLR0913  (one parameter per option: that is how typer declares them)
     stated: dict[str, Any],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|FILE|all]", help="Without: list the experiments.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME|FILE|all", help="Without: list the experiments.")] = None,
     model: Annotated[
         list[str] | None, declare_option(MODELS, "M", "In place of the experiment's own; several may be given.")
     ] = None,

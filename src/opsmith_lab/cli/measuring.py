@@ -258,7 +258,7 @@ def bench_store(
 
 def bench_languages(
     languages: Annotated[
-        list[str] | None, typer.Argument(metavar="[LANGUAGE...]", help="Default: all that are compiled.")
+        list[str] | None, typer.Argument(metavar="LANGUAGE", help="Default: all that are compiled.")
     ] = None,
     tasks: Annotated[str, typer.Option(metavar="IDS|DIR", help="Problems with a plain program.")] = "kernels",
     markdown: Markdown = None,

@@ -81,7 +81,7 @@ class PassPlan:
 
 
 def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: 12 of the kernels.")] = None,
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="Default: 12 of the kernels.")] = None,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="At most.")] = 3,
     attempts: Annotated[int, typer.Option(min=1, metavar="N", help="For each task in a round.")] = 4,
     analyst: Annotated[str, typer.Option(metavar="analyst|none", help="Rules that suggest, or nobody.")] = "analyst",

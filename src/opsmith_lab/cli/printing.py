@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-StepTasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")]
-KernelTasks = Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: kernels.")]
+StepTasks = Annotated[list[str] | None, typer.Argument(metavar="TASK", help="Default: the 26 tasks.")]
+KernelTasks = Annotated[list[str] | None, typer.Argument(metavar="TASK", help="Default: kernels.")]
 Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the table.")]
 
 
