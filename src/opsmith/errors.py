@@ -2,6 +2,7 @@
 
 OpsmithError            one message for a person: where, given, expected, what to try
 |-- UsageError          a name or option that does not exist                            (exit 2)
+|   |-- RunNameError    no run of that name, or several
 |   `-- OptionError     an option of a target that it does not have, or a value that is none
 |-- TaskError           a task file, prompt, settings or experiment file is wrong       (exit 2)
 |-- TargetError         code of a target that is not built in failed                    (exit 2)
@@ -29,6 +30,15 @@ class UsageError(OpsmithError):
     """An unknown task, model, option or run; the message lists what exists."""
 
     exit_code = 2
+
+
+class RunNameError(UsageError):
+    """No run is called so, or several are. `problem` is the message without the list of those that there are."""
+
+    def __init__(self, problem: str, known: str, runs: Sequence[str]) -> None:
+        super().__init__(f"{problem}; known: {known}")
+        self.problem = problem
+        self.runs = runs  # ids: the one that is meant is among them
 
 
 class OptionError(UsageError):

@@ -142,8 +142,16 @@ def format_number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
 
 
-def format_moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+def format_moment(seconds: float | None, until: str = "minutes") -> str:
+    """
+    >>> format_moment(0), format_moment(61.5, "seconds"), format_moment(None)
+    ('1970-01-01 00:00 UTC', '1970-01-01 00:01:01 UTC', '–')
+    """
+    return (
+        "–"
+        if seconds is None
+        else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M{':%S' * (until == 'seconds')}} UTC"
+    )
 
 
 def name_agent(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from types import NoneType
@@ -113,8 +113,8 @@ def runs_table(
     columns = {name: cells for name, cells in beside.items() if cells}
     named, least = ("id",) if names else (), ("id", "language", "tokens", "rounds", "samples", "model", "note", "time")
     rows = make_table(
-        "run", *named, "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
-        least=(*least, "differs from", "gain", "speed", "tags", "started"), room=24,
+        "run", *named, "started (UTC)", "state", *numbers, "model", *columns, right=numbers, code=("state",),
+        least=(*least, "differs from", "gain", "speed", "tags", "started (UTC)"), room=24,
     )  # fmt: skip
     for run in runs:
         rows.add_row(
@@ -201,9 +201,9 @@ def format_cost(usage: Usage) -> str:
 
 
 def format_date(seconds: float) -> str:
-    """Of this year with the time of day, of another with the year."""
-    date = datetime.fromtimestamp(seconds)
-    return f"{date:%m-%d %H:%M}" if date.year == datetime.now().year else f"{date:%Y-%m-%d}"
+    """In UTC: of this year with the time of day, of another with the year."""
+    date = datetime.fromtimestamp(seconds, UTC)
+    return f"{date:%m-%d %H:%M}" if date.year == datetime.now(UTC).year else f"{date:%Y-%m-%d}"
 
 
 def format_duration(seconds: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Row, Table, exists, func, select, true
 
-from opsmith.errors import UsageError
+from opsmith.errors import RunNameError, UsageError
 from opsmith.records import KNOWN, Experience, KnownProgram, Task, Usage, Verdict, verdict_from_json
 from opsmith.store import schema
 from opsmith.store.requests import RequestQueries
@@ -65,7 +65,7 @@ class StoredKnown:
 
 
 class RunQueries(RequestQueries):
-    """Questions about runs. Raises UsageError for a run that does not exist."""
+    """Questions about runs. Raises RunNameError for a run that does not exist."""
 
     def list_runs(self) -> list[RunSummary]:
         """Oldest first."""
@@ -84,8 +84,9 @@ class RunQueries(RequestQueries):
             raise UsageError(f"{self.path}: no runs here; expected some, made by `opsmith run`; try: --out DIR")
         given = "" if name is None else f" {name!r}"
         problem = "no such run" if not matches else "more than one run begins so"
-        known = _tell_apart([run for run in reversed(self.list_runs()) if run.info.id in (matches or ids)])
-        raise UsageError(f"run{given}: {problem} in {self.path}; known: {known}")
+        meant = [run for run in reversed(self.list_runs()) if run.info.id in (matches or ids)]
+        known = _tell_apart(meant)
+        raise RunNameError(f"run{given}: {problem} in {self.path}", known, [run.info.id for run in meant])
 
     def read_info(self, run: str) -> RunInfo | None:
         rows = self.fetch_rows(select(schema.run).where(schema.run.c.id == run))

@@ -28,7 +28,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp
 
-from opsmith.errors import OpsmithError, UsageError
+from opsmith.errors import OpsmithError, RunNameError, UsageError
 from opsmith.store import Store
 from opsmith.ui import comparing, views
 from opsmith.ui.changes import add_changes
@@ -57,7 +57,7 @@ def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
     _add_comparisons(app, site)
     _add_streams(app, site, feed)
     add_changes(app, site)
-    _add_errors(app)
+    _add_errors(app, site)
     return Guard(app, access), feed
 
 
@@ -134,10 +134,13 @@ def _add_streams(app: FastAPI, site: Site, feed: Feed) -> None:
         return StreamingResponse(feed.stream_events(site.find_run(run)), media_type="text/event-stream")
 
 
-def _add_errors(app: FastAPI) -> None:
+def _add_errors(app: FastAPI, site: Site) -> None:
     @app.exception_handler(OpsmithError)
     async def show_own_error(request: Request, error: OpsmithError) -> Response:
         is_form = request.method == "POST"
+        if isinstance(error, RunNameError) and not is_form:
+            lines = [line for line in site.list_lines() if line.id in error.runs]
+            return _render_error(404, error.problem, lines=lines)
         status = 503 if not isinstance(error, UsageError) else 400 if is_form else 404
         return _render_error(status, str(error), is_form=is_form)
 
@@ -156,8 +159,8 @@ def _render_page(template: str, **values: Any) -> Response:
     return HTMLResponse(render_template(template, **{"live": None, **values}))
 
 
-def _render_error(
-    status: int, message: str, headers: Mapping[str, str] | None = None, *, is_form: bool = False
-) -> Response:
-    html = render_template("error.html", live=None, status=status, message=message, is_form=is_form)
-    return HTMLResponse(html, status, dict(headers or {}))
+def _render_error(status: int, message: str, headers: Mapping[str, str] | None = None, **values: Any) -> Response:
+    values = {"is_form": False, "lines": (), **values}
+    return HTMLResponse(
+        render_template("error.html", live=None, status=status, message=message, **values), status, dict(headers or {})
+    )

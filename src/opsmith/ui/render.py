@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -46,7 +45,7 @@ class Addresses:
 @lru_cache(maxsize=1)
 def _make_environment() -> Environment:
     environment = pages.make_environment("opsmith.ui")
-    environment.filters.update(clock=format_clock, part_of=format_share, total=count_tokens)
+    environment.filters.update(part_of=format_share, total=count_tokens)
     environment.globals.update(run_url=make_url, sign=SIGNS.__getitem__, links=Addresses())
     return environment
 
@@ -64,15 +63,6 @@ def make_url(run: str, *steps: str, **query: Any) -> str:
     path = "/".join(quote(step, safe="") for step in ("runs", run, *steps))
     arguments = {name: value for name, value in query.items() if value not in (None, "")}
     return f"/{path}?{urlencode(arguments)}" if arguments else f"/{path}"
-
-
-def format_clock(seconds: float | None) -> str:
-    """The time of day, with the date when that is another one; in this machine's time zone."""
-    if seconds is None:
-        return "-"
-    local = time.localtime(seconds)
-    today = local[:3] == time.localtime()[:3]
-    return time.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M", local)
 
 
 def format_share(count: float, total: float) -> str:

@@ -334,6 +334,29 @@ def test_all_can_be_reached_by_keyboard(watched: Callable[..., Page], site: str,
     expect(page.locator("h1")).to_contain_text("Two samples of")
 
 
+def test_ticks_outlive_a_list_that_is_replaced_and_are_sent_once(
+    watched: Callable[..., Page], finished: Path, tmp_path: Path
+) -> None:
+    shutil.copy(finished, tmp_path / "opsmith.sqlite")
+    with Store.open(tmp_path) as store, pages_of(tmp_path) as address:
+        run = store.list_runs()[0].info.id
+        other = RunInfo("other-s1-1", "1", "tiny", False, "tiny", 1, {}, {})
+        store.put(run_rows(other, store.read_tasks(run))).result()
+        page = watched()
+        page.goto(f"{address}/")
+        boxes = page.locator("input[type=checkbox]")
+        boxes.first.check()
+        change_tags(store, run, ["fresh"])
+        expect(page.locator("tbody")).to_contain_text("fresh")
+        expect(boxes).to_have_count(2)
+        expect(boxes.first).to_be_checked()
+        boxes.last.check()
+        page.get_by_role("button", name="Compare").click()
+        expect(page.locator("h1")).to_have_text("2 runs")
+        assert sorted(re.findall(r"run=([\w-]+)", page.url)) == sorted([run, other.id])
+        page.close()  # before its server ends
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_became_faster_and_what_agents_did_is_accessible_and_fits(

@@ -1,4 +1,5 @@
-/* A part of a page that does not come says so, where it was to stand; a live page says that its server is silent. */
+/* A part of a page that does not come says so, where it was to stand; a live page says that its server is silent. What
+   the reader ticked stays ticked when its part is replaced. */
 "use strict";
 (() => {
   function addNote(place, text, { instead = false, retry = true } = {}) {
@@ -23,6 +24,14 @@
       : "No answer from the server: does opsmith ui still run?";
     addNote(place, why, { instead: place === elt });
   }
+
+  let ticked = []; // ids
+  const noteTicks = () => (ticked = [...document.querySelectorAll("input:checked")].map((box) => box.id));
+  document.addEventListener("htmx:sseBeforeMessage", noteTicks);
+  document.addEventListener("htmx:beforeSwap", noteTicks);
+  document.addEventListener("htmx:afterSwap", () => {
+    document.querySelectorAll("input[type=checkbox]").forEach((box) => (box.checked ||= ticked.includes(box.id)));
+  });
 
   const main = () => document.querySelector("main");
   document.addEventListener("htmx:responseError", showFailure);
