@@ -132,9 +132,10 @@ def _weigh_accumulators(reading: _Reading, move: TuningMove) -> tuple[float, str
     if remark is not None and "unrolled whole" in remark.text:
         return 0.5, "the loop is short"
     remark_words = f"; the compiler says of line {move.line}: {remark.text}" if remark is not None else ""
-    return 4.2 * _ROWS_OF_SUMS.get(
-        move.parameters.get("count", 0), 0.8
-    ), f"each sum waits for the one before{remark_words}"
+    calls = ", ".join(sorted(reading.vector_loops[move.line].calls)) if move.line in reading.vector_loops else ""
+    calling = f", and {calls} is called for one number at a time" if calls else ""
+    gain = 4.2 * _ROWS_OF_SUMS.get(move.parameters.get("count", 0), 0.8)
+    return gain, f"each sum waits for the one before{calling}{remark_words}"
 
 
 # -- tiles

@@ -93,6 +93,7 @@ def _list_accumulators(tree: SyntaxTree) -> Iterator[_Rewriting]:
             continue
         for count in ACCUMULATORS:
             text = f"{count} partial results of {', '.join(r.name for r in each.reductions)} side by side"
+            text += _name_vector_forms(tree, each)
             move = TuningMove("accumulators", each.loop.line, text, {"count": count})
             yield _Rewriting(move, partial(split_accumulators, tree, each, count))
 
@@ -105,18 +106,25 @@ def _list_vectorisings(tree: SyntaxTree) -> Iterator[_Rewriting]:
     calling = [each for each in list_vector_loops(tree, True) if list_undeclared(tree, each.calls)]
     if calling:
         names = sorted({name for each in calling for name in list_undeclared(tree, each.calls)})
-        text = f"vector forms of {', '.join(names)}, with the loops that call them side by side in vectors"
+        text = f"vector forms of {', '.join(names)}, less exact, with the loops that call them side by side in vectors"
         yield _Rewriting(TuningMove("vector-math", 0, text), partial(_vectorise, tree, calling))
     if len(vector_loops) > 1:
         text = "all innermost loops whose turns are independent run in vectors, sums and extremes with a lane each"
+        text += _name_vector_forms(tree, *vector_loops)
         yield _Rewriting(TuningMove("vectorise-all", 0, text), partial(_vectorise, tree, vector_loops))
     for each in vector_loops:
         name = "vectorise-reduction" if each.reductions else "vectorise-loop"
         what = (
             f"with partial results of {', '.join(r.name for r in each.reductions)} in lanes" if each.reductions else ""
         )
-        text = f"the loop over {each.loop.variable} in vectors {what}".strip()
+        text = f"the loop over {each.loop.variable} in vectors {what}".strip() + _name_vector_forms(tree, each)
         yield _Rewriting(TuningMove(name, each.loop.line, text), partial(_vectorise, tree, [each]))
+
+
+def _name_vector_forms(tree: SyntaxTree, *loops: VectorLoop) -> str:
+    """That functions are called in other forms too, which may be all that a loop gains by, and are less exact."""
+    names = ", ".join(sorted({name for each in loops for name in list_undeclared(tree, each.calls)}))
+    return f", and vector forms of {names}, which are less exact" if names else ""
 
 
 def _vectorise(tree: SyntaxTree, vector_loops: list[VectorLoop]) -> str:
