@@ -5,6 +5,8 @@ import json
 import pytest
 from models.servers import OpenAIServer, refused
 
+from opsmith.suites import load_tasks
+
 pytestmark = pytest.mark.usefixtures("warm_runs")
 
 pytest.importorskip("openai", reason="the providers extra is not installed")
@@ -107,6 +109,27 @@ def test_a_dry_run_tells_requests_and_cost_and_makes_nothing(opsmith, tmp_path):
     text = opsmith("run", "--model", "openai/some-model", *options).out
     assert "unknown" in text
     assert "Expected rounds: a guess, as no finished run like it is stored" in " ".join(text.split())
+
+
+def test_a_dry_run_with_known_programs_shows_both_ends(opsmith, tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "bmm_0.step").write_text(load_tasks(["bmm_0"])[0].impl)
+    options = [
+        "--tasks",
+        "gemm_0,bmm_0",
+        "--samples",
+        "4",
+        "--temperature",
+        "1.0",
+        "--known",
+        str(tmp_path / "old"),
+        "--dry-run",
+    ]
+    found = json.loads(opsmith("run", "--model", "openai/m", *options, "--json").out)
+    assert [found[end]["first"]["requests"] for end in ("run", "if_known_are_right")] == [8, 4]
+    text = opsmith("run", "--model", "openai/m", *options).out
+    assert "not judged before the run. Were none of them right:" in text
+    assert "Were all of them right, 1 of 2 tasks would be asked for:" in text
 
 
 def test_a_dry_run_expects_the_rounds_that_a_stored_run_took(opsmith, tmp_path):

@@ -13,7 +13,7 @@ from opsmith.cli.living import narrow_to_library
 from opsmith.errors import UsageError
 from opsmith.export.folder import HISTORY, hold_folder
 from opsmith.export.library import export_library
-from opsmith.export.library_check import check_library
+from opsmith.export.library_check import check_library, list_reusable
 from opsmith.export.living import LibraryTools, UpdatedLibrary, read_living, update_library
 from opsmith.export.solved import SolvedOperator, operators_of
 from opsmith.measuring.loop import TimingRoom
@@ -109,3 +109,20 @@ def test_judging_again_says_what_broke_and_what_got_slower(library, offered, too
     result.write_junit(tmp_path / "junit.xml")
     suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "2", "1")
+
+
+def test_verdicts_of_today_are_not_judged_again_and_earlier_ones_are_named_where_nothing_changes(
+    library, offered, tools, capsys
+):
+    read = read_living(library)
+    assert list_reusable(read) == ["bmm_0"]
+    assert list_reusable(replace(read, operators=[replace(read.operators[0], source="return E0\n")])) == []
+    narrow_to_library(library, [BMM], False)
+    assert "not judged again" in capsys.readouterr().err
+    assert update(library, offered[:1], tools).explain_outdated() == ""
+    manifest = library / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(read.operators[0].record["verdict_now"]["verifier"], "earlier"))
+    result = update(library, offered[:1], tools)
+    assert not result.is_changed
+    assert "judged with earlier tools than today's: bmm_0" in result.explain_outdated()
+    assert list_reusable(read_living(library)) == []

@@ -81,6 +81,24 @@ def test_a_run_that_begins_with_right_programs_has_nothing_to_solve_and_says_so(
     assert {round(experience.gain or 0, 2) > 1 for experience in best.values()} == {True}
 
 
+def test_known_programs_are_where_optimising_sets_out_from_and_their_tasks_are_not_solved_again(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    given = write_layers(TASKS[0], 1)
+    (tmp_path / "old" / "sum_0.txt").write_text(given)
+    with Store.open(tmp_path / "runs") as store:
+        result, _ = run(store, SETTINGS.replace(known=str(tmp_path / "old")))
+        steps = {step.candidate: step.source for step in store.read_steps(result.run)}
+        rounds = [info for info, _ in store.read_rounds(result.run)]
+        best = {row.experience.task.id: row.experience for row in list_best(store, result.run)}
+    assert {task for info in rounds if info.phase != OPTIMISATION for task in info.attempted} == {"sum_1"}
+    first = next(info for info in rounds if info.phase == OPTIMISATION)
+    parents = {of: steps.get(name) for of, name in first.demonstrations}
+    assert (parents["sum_0"] or given).strip() == given.strip()
+    assert [(row.task, row.state) for row in result.known] == [("sum_0", "shown")]
+    assert best["sum_0"].gain is not None, "measured beside the program that people gave"
+    assert count_layers(best["sum_0"].source) <= 1
+
+
 def test_a_run_killed_at_each_step_ends_with_the_store_of_one_that_was_not(tmp_path: Path) -> None:
     path = tmp_path / "killed.sqlite"
     script = [sys.executable, optimised_run.__file__, str(path)]

@@ -8,9 +8,14 @@ import pytest
 from opsmith.errors import UsageError
 from opsmith.imports.kernelbench.folder import ANALYSES
 from opsmith.imports.worker import ImportWorkers
+from opsmith.judging.files import ProgramSource, exit_code, judge_files
+from opsmith.judging.pool import Pool
 from opsmith.problems.files.reading import read_problem
+from opsmith.report.verdicts import verdict_text
 from opsmith.scaffold.draft import Draft, DraftRequest, write_draft
 from opsmith.scaffold.problem import draft_problem
+from opsmith.suites import load_tasks
+from opsmith.targets.capabilities import is_frame
 
 TEXT = '''
 import torch
@@ -94,3 +99,21 @@ def test_equal_sizes_are_told_apart_where_that_lets_them_vary(draft: Drafter) ->
 def test_a_function_that_does_not_take_its_shapes_is_refused_with_the_reason(draft: Drafter) -> None:
     with pytest.raises(UsageError, match=r"rms: forward fails: RuntimeError: .*; given x .N, D., weight .M. at N = 4"):
         draft("rms", "x=4,8", "weight=7")
+
+
+def test_a_frame_that_nobody_filled_in_is_known_as_one_and_the_task_file_is_not_blamed(
+    draft: Drafter, tmp_path: Path
+) -> None:
+    write_draft(draft("halved", "x=4,8"), tmp_path / "halved.yaml")
+    program = tmp_path / "plain" / "halved.c"
+    task = load_tasks([str(tmp_path / "halved.yaml")], "c")[0]
+    frame = program.read_text()
+    assert is_frame(task, frame)
+    assert is_frame(task, frame.replace("{", "{  /* soon */\n\n")), "comments and layout write nothing"
+    assert not is_frame(task, frame.replace("{", "{ y[0] = x[0];", 1))
+    with Pool(1) as pool:
+        (found,) = judge_files([tmp_path / "halved.yaml"], ProgramSource(target="c"), pool)
+    text = verdict_text(found.name, found.verdict, found.message)
+    assert "still a frame" in text
+    assert "at fault" not in text
+    assert exit_code([found.verdict]) == 2

@@ -94,7 +94,7 @@ class UpdatedLibrary:
         """What of it was judged otherwise than by what it holds now; "": nothing."""
         if not self.outdated:
             return ""
-        what = f"judged with earlier tools than the library holds now: {', '.join(self.outdated)}"
+        what = f"judged with earlier tools than today's: {', '.join(self.outdated)}"
         files = f" (changed: {', '.join(self.changed)})" if self.changed else ""
         return f"{what}{files}; opsmith library {self.folder} verify judges them again"
 
@@ -203,22 +203,18 @@ def update_library(
             info = RunInfo(run["id"], "", *own_run, run["versions"])
             written = write_library(library.name, info, operators, objective, tools.pool)
             folders.write_folder(folder, partial(_fill_folder, written, library, figures))
-            outdated, changed = _find_outdated(operators, written, library)
-            result = replace(result, outdated=outdated, changed=changed)
-        return result
+            result = replace(result, changed=_list_changed_tools(written, library))
+        else:
+            operators = restore_operators(library)
+        now = {each.name: name_verifier(get_target(each.task.target)) for each in operators}
+        return replace(result, outdated=[each.name for each in operators if each.verdict.verifier != now[each.name]])
 
 
-def _find_outdated(
-    operators: Iterable[SolvedOperator], written: Mapping[str, str | bytes], library: StoredLibrary
-) -> tuple[list[str], list[str]]:
-    """The functions whose verdict is not of today's verifier and tools, and the files of the toolchain that the library
-    holds otherwise than before."""
-    outdated = [each.name for each in operators if each.verdict.verifier != name_verifier(get_target(each.task.target))]
+def _list_changed_tools(written: Mapping[str, str | bytes], library: StoredLibrary) -> list[str]:
+    """The files of the toolchain that the library holds otherwise than before."""
     before, now = library.manifest["files"], json.loads(written[FILE])["files"]
     place = f"{library.name}/{TOOLCHAIN}/"
-    return outdated, sorted(
-        path for path in {*before, *now} if path.startswith(place) and before.get(path) != now.get(path)
-    )
+    return sorted(path for path in {*before, *now} if path.startswith(place) and before.get(path) != now.get(path))
 
 
 def _consider_operator(

@@ -107,8 +107,8 @@ def _submit_program(
     else:
         reply = ReadReply(task.impl if source.impl is None else source.impl)
     if source.impl is None and reply.source is not None and source.reply is None and is_frame(task, reply.source):
-        finding = Diagnostic("TASK", f"{path}: {name_program_place(task)}", FRAME, "a program to judge", WRITE_FRAME)
-        return task, _wrap_verdict(_leave_unread(Boundary.TASK, finding)), reply
+        finding = Diagnostic("FORMAT", f"{path}: {name_program_place(task)}", FRAME, "a program to judge", WRITE_FRAME)
+        return task, _wrap_verdict(_leave_unread(Boundary.CANDIDATE, finding)), reply
     if reply.source is not None:
         with charged_to_target(task.target, "repair_program"):
             repaired = repair_program(get_target(task.target), task, reply.source) if source.repair else None
