@@ -38,7 +38,8 @@ def test_the_right_one_is_shown_from_round_0_and_the_wrong_one_s_task_is_asked_f
     right, wrong = tasks
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / f"{right.id}{suffix}").write_text(right.impl or "")
-    (tmp_path / "old" / f"{wrong.id}{suffix}").write_text((wrong.impl or "").replace("1e-6", "1.0").replace("+=", "-="))
+    spoiled = (wrong.impl or "").replace("+=", "-=").replace("vdiv", "vmul")
+    (tmp_path / "old" / f"{wrong.id}{suffix}").write_text(spoiled)
     asked: list[dict[str, Any]] = []
 
     def answer(body: dict[str, Any]) -> str:
@@ -52,7 +53,7 @@ def test_the_right_one_is_shown_from_round_0_and_the_wrong_one_s_task_is_asked_f
     turns = [Message(turn["role"], turn["content"]) for turn in body["messages"]]
     shown = {program.strip() for _, program in read_prompt(turns).examples}
     assert (right.impl or "").strip() in shown
-    assert (wrong.impl or "").strip() not in shown
+    assert spoiled.strip() not in shown
     assert f"problem: {wrong.id}" in read_prompt(turns).task
-    assert [(row.task, row.state) for row in result.known] == [(right.id, "shown"), (wrong.id, "refused")]
+    assert {row.task: row.state for row in result.known} == {right.id: "shown", wrong.id: "refused"}
     assert (result.solved, list(result.per_task)) == (0, [wrong.id])

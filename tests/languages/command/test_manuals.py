@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from manuals.chips import BUDGETS, CHIPS, Chip, list_needs, measure_recall, write_book, write_chip, write_program
+from manuals.chips import (
+    BUDGETS,
+    CHIPS,
+    HELD_OUT,
+    SEEN,
+    Chip,
+    list_needs,
+    measure_recall,
+    write_book,
+    write_chip,
+    write_program,
+)
 
 from languages.model_servers import SERVERS, write_reply
 from opsmith.results.bests import list_best
@@ -90,10 +101,21 @@ def is_enough(chip: Chip, problem: str, text: str) -> bool:
     return "guess." not in program and (not folds or chip.names["settle"] in program)
 
 
-@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
-def test_most_of_what_problems_need_is_in_their_first_prompts(chip: Chip, tmp_path: Path) -> None:
-    """12 problems need 22 sections; by chance 0, 14 and 27 % of them are there (Kestrel), 0, 5 and 14 % (Morrow)."""
-    assert len(write_book(chip).split()) >= 25_000
+@pytest.mark.parametrize(
+    ("chip", "words", "least"),
+    [
+        (CHIPS[0], 25_000, (0.9, 1.0, 1.0)),
+        (CHIPS[1], 25_000, (1.0, 1.0, 1.0)),
+        (SEEN, 15_000, (1.0, 1.0, 1.0)),
+        (HELD_OUT, 8_000, (0.5, 0.65, 0.7)),  # nothing was fitted to it, and nothing may be
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_what_problems_need_is_in_their_first_prompts(
+    chip: Chip, words: int, least: tuple[float, ...], tmp_path: Path
+) -> None:
+    """12 problems need 22 sections; by chance at most 5, 23 and 41 % of them are there."""
+    assert len(write_book(chip).split()) >= words
     (tmp_path / f"manual{chip.suffix}").write_text(write_book(chip))
     recall = measure_recall(chip, tmp_path / f"manual{chip.suffix}", tmp_path / "chip")
-    assert all(recall[tokens] >= least for tokens, least in zip(BUDGETS, (0.7, 0.9, 1.0), strict=True)), recall
+    assert all(recall[tokens] >= share for tokens, share in zip(BUDGETS, least, strict=True)), recall
