@@ -1,6 +1,6 @@
-"""CUDA in the emulator and C on the processor compute the same on the same inputs, and the same mistakes are refused.
+"""CUDA and Metal in the emulator and C on the processor compute the same on the same inputs, and mistakes are refused.
 
-Inputs are all draws of all trials that the file states, and those at the hidden sizes that belong to the CUDA program.
+Inputs are all draws of all trials that the file states, and those at the hidden sizes that belong to the program.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from opsmith.targets.protocols import HidesSizes
 from opsmith.targets.trial import Trial
 
 pytestmark = needs_cuda
-PROGRAMS = list_plain("cuda")
+PROGRAMS = [*list_plain("cuda"), *list_plain("metal")[::4]]  # all of Metal's agree; they take a minute
 FIRST_MISTAKES = list({mistake.problem: mistake for mistake in reversed(MISTAKES)}.values())
 RUN_TRIALS = """
 import sys
@@ -48,16 +48,16 @@ def pool() -> Iterator[Pool]:
         yield shared
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.language}-{program.name}")
 def test_both_languages_compute_the_same(program: GpuProgram, tmp_path: Path) -> None:
-    sources = {"c": program.path.with_suffix(".c").read_text("utf-8"), "cuda": program.source}
+    sources = {"c": program.path.with_suffix(".c").read_text("utf-8"), program.language: program.source}
     trials = {language: list_trials(program.place, language, program.source) for language in sources}
-    for number, (first, second) in enumerate(zip(trials["c"], trials["cuda"], strict=True)):
+    for number, (first, second) in enumerate(zip(*trials.values(), strict=True)):
         assert first.data.encoded_inputs == second.data.encoded_inputs
         (tmp_path / f"{number:03}.in").write_bytes(first.data.encoded_inputs)
     for language, source in sources.items():
         execute_program(language, load_tasks([program.place], language, {})[0], source, tmp_path)
-    for number, pair in enumerate(zip(trials["c"], trials["cuda"], strict=True)):
+    for number, pair in enumerate(zip(*trials.values(), strict=True)):
         rows = {language: (tmp_path / f"{number:03}.{language}").read_bytes() for language in sources}
         for (language, outputs), trial in zip(rows.items(), pair, strict=True):
             assert not get_target(language).compare_outputs(trial, outputs).errors, (language, trial.name)
@@ -95,7 +95,7 @@ def compare_rows(trial: Trial, rows: Mapping[str, bytes]) -> None:
     draws = len(trial.data.draws)
     for draw in range(draws):
         for number, limit in enumerate(limits):
-            first, second = (tensors[language][draw][number] for language in ("c", "cuda"))
+            first, second = (tensors[language][draw][number] for language in rows)
             if limit.allowed is None:
                 assert torch.equal(first, second), (trial.name, draw, number)
                 continue

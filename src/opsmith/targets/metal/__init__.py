@@ -5,7 +5,7 @@ Apple's compiler never sees a program here, and verdicts say so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.metal.agreement import list_disagreements
 from opsmith.targets.metal.canonical import write_canonical
 from opsmith.targets.metal.dialect import METAL_DIALECT
+from opsmith.targets.metal.library_package import write_package
 from opsmith.targets.metal.source import check_source, is_program
 from opsmith.targets.metal.syntax import list_kernels
 from opsmith.targets.metal.words import TYPES
@@ -32,9 +33,14 @@ from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.layout import Pass
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
-from opsmith.targets.programs import Build
+from opsmith.targets.programs import Build, Solved
 
 VERIFIER = "metal-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+
+_NEEDS = """\
+A call compiles its program by `torch.mps.compile_shader` and runs it on the GPU of a Mac. Programs were judged by
+emulation: Apple's compiler has never seen them, and nobody has tried this on a Mac. Tensors of the CPU are copied there
+and back."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
     name = "metal"
     verifier = VERIFIER
     suffix = ".metal"
+    needs = _NEEDS
     options = MetalOptions
     dtypes = tuple(TYPES)
     limits = DeviceLimits(block=(1024, 1024, 1024), grid=(2**31 - 1,) * 3, shared=32 << 10)
@@ -107,6 +114,13 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
     def build_deployed(self, task: Task, source: str) -> Build:
         return self.build_program(task, source, is_kept=True)
+
+    # -- programs taken away: few commands need it
+
+    requirements: Sequence[str] = ("torch>=2.6",)  # of a package
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str | bytes]:
+        return write_package(name, operators, [self.require_plan(one.task, one.source) for one in operators])
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(METAL_DIALECT, artefacts, inputs)

@@ -49,6 +49,7 @@ _ADVICE: Advice = (
     (r"redefinition of '(.+?)'", "one definition of {0}", "remove one of them, or rename it"),
     (r"in threadgroup memory|in the threadgroup address space|address space cannot have an initializer",
      "threadgroup memory declared in the kernel's own body", "declare it there, and write it before it is read"),
+    (r"does not have a constant initializer", "a value that the compiler computes", "write the number, or constexpr"),
     (r"too (?:few|many) arguments", "the number of arguments that it takes", "look at its declaration"),
     (r"^expected (.+)$", "{0}", "close what is open on that line or on the one before"),
     (r"illegal vector component name|vector component access", "components x y z w or r g b a", ""),

@@ -183,6 +183,10 @@ def _explain_refusal(
 ) -> BuildRefusal | Unemulated:
     if dialect.check is not None and f"{dialect.check.file}:" in refusal.messages:
         return BuildRefusal(dialect.check.explain(refusal.messages, source))
+    if dialect.check is not None and refusal.limit:
+        actual = f"a program that takes {dialect.compiler} more than its limit"
+        remedy = "smaller constant arrays, fewer templates and macros"
+        return BuildRefusal((Diagnostic(KIND, "compiler", actual, f"at most {refusal.limit}", remedy),))
     errors = list(_ERROR.finditer(refusal.messages))
     findings = tuple(dict.fromkeys(_list_mismatches(dialect, errors, source, plan)))[:MOST]
     if findings:

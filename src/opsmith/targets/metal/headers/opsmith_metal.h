@@ -13,6 +13,7 @@
 #define threadgroup __local
 #define thread __private
 #define constant const __constant
+#define OPSMITH_CONSTANT [[clang::require_constant_initialization]] constant
 #define kernel __kernel
 #define local local_  // names that are no words of Metal
 #define global global_
@@ -37,6 +38,7 @@ template <class T> using Exactly = typename Same<T>::type;
 #define threadgroup
 #define thread
 #define constant const
+#define OPSMITH_CONSTANT [[clang::require_constant_initialization]] constant
 #define kernel static
 typedef _Float16 half;
 OPSMITH_PLAIN half operator""h(long double value) { return (half)value; }

@@ -1,0 +1,22 @@
+// problem: row_sum
+// wrong: a recursion without end
+// refused: RUN
+// launch row_sum grid=(M) block=(32) args=(x, y, N)
+#include <metal_stdlib>
+using namespace metal;
+inline float deep(float v, thread float *p) { float own[64]; own[0] = v; return v > 1e30f ? *p : deep(v + 1.0f, own) + own[0]; }
+
+kernel void row_sum(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], constant uint &N [[buffer(2)]],
+                    uint row [[threadgroup_position_in_grid]], uint lane [[thread_position_in_threadgroup]])
+{
+    float first = 0.0f;
+    if (lane == 0) y[row] = deep(0.0f, &first);
+    float sum = 0.0f;
+    for (uint n = lane; n < N; n += 32) {
+        sum += x[ulong(row) * N + n];
+    }
+    sum = simd_sum(sum);
+    if (lane == 0) {
+        y[row] = sum;
+    }
+}
