@@ -62,7 +62,7 @@ def test_a_right_program_is_refused_by_nothing():
         ("constant uint &N", "constant float &N", "a whole number"),
         ("uint row [[threadgroup_position_in_grid]]", "uint row", "without an attribute of the grid"),
         ("uint row", "float row", "uint, uint2 or uint3"),
-        ("uint row", "uint3 row", "as many components"),
+        ("uint row", "uint3 tile [[threadgroups_per_grid]], uint2 row", "as many components"),
         ("kernel void", "kernel float", "void"),
         ("block=(32)", "block=(2048)", "1 to 1024"),
         ("block=(32)", "block=(32) shared=64", "[[threadgroup(0)]]"),

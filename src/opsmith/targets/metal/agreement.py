@@ -122,14 +122,12 @@ def _check_together(where: str, head: MetalKernel) -> Findings:
     types: dict[int, str] = {}
     for parameter in head.parameters:
         for attribute in parameter.attributes:
-            if attribute.name in TRIPLES and parameter.type in _DIMENSIONS:
+            if attribute.name in TRIPLES and _DIMENSIONS.get(parameter.type, 1) > 1:
                 types.setdefault(_DIMENSIONS[parameter.type], f"{parameter.type} {parameter.name}")
     if len(types) > 1:
-        expected = "positions and sizes of as many components in all parameters of a kernel"
+        expected = "vectors of as many components for all positions and sizes of a kernel"
         given = " and ".join(types[key] for key in sorted(types))
-        yield Diagnostic(
-            KIND, where, printable(given), expected, "declare all of them as uint3, or all as uint", head.line
-        )
+        yield Diagnostic(KIND, where, printable(given), expected, "declare all of them as uint3", head.line)
 
 
 # -- the plan

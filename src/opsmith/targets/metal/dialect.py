@@ -12,6 +12,7 @@ from opsmith.targets.metal.syntax import MetalKernel, MetalParameter, blank_attr
 from opsmith.targets.metal.words import POINTERS, POSITIONS
 
 _CONSTANT = re.compile(r"((?:^|[;{}])\s*(?:static\s+)?)constant\b(?=[^;={}()*&]*[=\[])", re.MULTILINE)  # a variable
+_KERNEL = re.compile(r"\[\[\s*kernel\s*\]\]")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
 _FOREIGN = (
     (re.compile(r"\b(?:texture|depth)(?:1d|2d|3d|cube|_buffer)\w*|\bsampler\b"), "textures"),
@@ -35,7 +36,7 @@ _FOREIGN = (
 
 def write_checked(source: str) -> str:
     """The program as the compiler looks at it: without attributes and headers, which it does not know; lines stay."""
-    return _CONSTANT.sub(r"\1OPSMITH_CONSTANT", blank_attributes(_INCLUDE.sub("", source)))
+    return _CONSTANT.sub(r"\1OPSMITH_CONSTANT", blank_attributes(_KERNEL.sub("kernel", _INCLUDE.sub("", source))))
 
 
 def rewrite_program(source: str) -> str:

@@ -37,7 +37,7 @@ def _join(form: str, *triples: _Triple) -> _Triple:
     return x, y, z
 
 
-TRIPLES: Mapping[str, _Triple] = {  # of one, two or three components, as many in all parameters of a kernel
+TRIPLES: Mapping[str, _Triple] = {  # numbers, or vectors of as many components in all parameters of a kernel
     "thread_position_in_grid": _join("{} + {} * {}", _OF_THREAD, _OF_GROUP, _SIZE),
     "thread_position_in_threadgroup": _OF_THREAD,
     "threadgroup_position_in_grid": _OF_GROUP,

@@ -1,6 +1,6 @@
 // problem: max_pool2d
 // refused: PARSE components
-// wrong: positions of three components and of one
+// wrong: positions of three components and of two
 // launch max_pool2d grid=(cdiv(W, 32), cdiv(H, 8), min(B * C, 65535)) block=(32, 8) args=(x, y, B, C, H, W)
 #include <metal_stdlib>
 using namespace metal;
@@ -8,7 +8,7 @@ using namespace metal;
 kernel void max_pool2d(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
                        constant long &B [[buffer(2)]], constant long &C [[buffer(3)]], constant long &H [[buffer(4)]],
                        constant long &W [[buffer(5)]], uint3 local_id [[thread_position_in_threadgroup]],
-                       uint3 group_id [[threadgroup_position_in_grid]], uint3 groups [[threadgroups_per_grid]], uint gid [[thread_position_in_grid]],
+                       uint3 group_id [[threadgroup_position_in_grid]], uint3 groups [[threadgroups_per_grid]], uint2 gid [[thread_position_in_grid]],
                        uint3 group_size [[threads_per_threadgroup]])
 {
     const long w = static_cast<long>(group_id.x) * group_size.x + local_id.x;
