@@ -158,6 +158,8 @@ def _describe_quotation(quotation: Quotation) -> dict[str, Any]:
 
 
 def _describe_reasons(quotation: Quotation) -> str:
+    if not quotation.score:
+        return f"     –  {quotation.title}  (it fits)"
     words = " ".join(quotation.words[:MOST_WORDS])
     return f"{quotation.score:6.2f}  {quotation.title}  ({words})"
 
