@@ -75,8 +75,9 @@ def print_comparison(
     for name, table in turn_pair(many, tables).items():
         if table.rows and not (name == "problems" and is_paired):
             console.print(table)
-    for warning, name in {run.warning: run.label for run in many.runs if run.warning}.items():
-        print_fact(console, f"note    {name}: {warning}")
+    for warning in dict.fromkeys(run.warning for run in many.runs if run.warning):
+        named = [run.label for run in many.runs if run.warning == warning]
+        print_fact(console, f"note    {'all runs' if len(named) == len(many.runs) else ', '.join(named)}: {warning}")
 
 
 def _find_runs(store: Store, names: list[str]) -> list[str]:
