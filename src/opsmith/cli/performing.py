@@ -67,9 +67,10 @@ def print_forecast(
     as_json: bool,
     begins_right: bool = False,
     less_tasks: Sequence[Task] | None = None,
+    given: int = 0,
 ) -> int:
-    """The exit code. less_tasks: what is asked for if all known programs are right, which nobody knows before they are
-    judged; None: nothing hangs on that."""
+    """The exit code. less_tasks: what is asked for if all known programs, `given` tasks', are right, which nobody knows
+    before they are judged; None: nothing hangs on that."""
     from opsmith.forecast.forecast import Measure, describe_expectation, forecast_run, list_assumptions
     from opsmith.forecast.table import tabulate_run
     from opsmith.records import to_json
@@ -80,8 +81,10 @@ def print_forecast(
         if store is not None and budget_run is not None:
             spent = store.sum_usage(store.find_run(budget_run))
             measure = Measure(spent, spent)
-        forecast = forecast_run("run", settings, tasks, measure, begins_right, store)
-        least = forecast_run("run", settings, less_tasks, measure, begins_right, store) if less_tasks else None
+        forecast = forecast_run(
+            "run", settings, tasks, measure, begins_right, store, given if less_tasks is None else 0
+        )
+        least = forecast_run("run", settings, less_tasks, measure, begins_right, store, given) if less_tasks else None
     assumed = list_assumptions([settings])
     if as_json:
         ends = {} if less_tasks is None else {"if_known_are_right": to_json(least)}

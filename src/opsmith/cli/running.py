@@ -78,6 +78,7 @@ def improve_on_tasks(
         known = read_known(settings, chosen)
         asked = list_asked(known.tasks, known.programs, settings)
         less = asked if len(asked) < len(known.tasks) else None
-        raise typer.Exit(print_forecast(settings, known.tasks, place.open, as_json, less_tasks=less))
+        shown = len({program.task.digest for program in known.programs})
+        raise typer.Exit(print_forecast(settings, known.tasks, place.open, as_json, less_tasks=less, given=shown))
     output = RunOutput(track, as_json, not no_report)
     raise typer.Exit(run_and_report(settings, chosen, place.make, output))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from statistics import mean
 
 from opsmith.agents.manual import find_manual
@@ -63,6 +64,11 @@ class _Round:
     tasks: int
     demonstrations: int
 
+    def bound(self, tasks: int, demonstrations: int) -> _Round:
+        """A round with so many, or as many as ask for no more than this one does."""
+        asked = min(tasks, self.tasks)
+        return _Round(asked, min(demonstrations, self.tasks * self.demonstrations // asked))
+
 
 def forecast_run(
     name: str,
@@ -71,9 +77,11 @@ def forecast_run(
     measure: Measure | None = None,
     begins_right: bool = False,
     store: Store | None = None,
+    given: int = 0,
 ) -> Forecast:
     """One run. `measure`: what another run has spent, or may spend, if this one may spend as much; `begins_right`: with
-    a right program of every task, so that there is nothing to solve; `store`: whose runs tell what to expect.
+    a right program of every task, so that there is nothing to solve; `store`: whose runs tell what to expect; `given`:
+    known programs that it shows from the first round on.
 
     Raises UsageError where the model or the language cannot do what the settings ask for.
     """
@@ -83,19 +91,16 @@ def forecast_run(
     check_thinking(settings)
     settings = choose_objective(choose_analyst(settings), tasks)
     steps, optimise = bill_steps(settings, tasks), settings.optimisation.optimise
-    if begins_right:
-        first, rounds, limit = bill_steps(settings, tasks, 1), 0, Usage(cost_usd=0.0)
-    else:
-        listed = list(_list_rounds(settings, len(tasks)))
-        first, rounds = _bill_team(settings, tasks, [_Round(len(tasks), 0)]), len(listed)
-        limit = _bill_team(settings, tasks, listed)
+    listed = [] if begins_right else _list_rounds(settings, len(tasks), given)
+    first = bill_steps(settings, tasks, 1) if begins_right else _bill_team(settings, tasks, listed[:1])
+    limit = _bill_team(settings, tasks, listed) if listed else Usage(cost_usd=0.0)
     model, seed = settings.provider.model, settings.seed
     if measure is not None:
         return Forecast(name, model, seed, first, None, measure.most, None, measure.expected, ())
     precedents = list_precedents(settings, tasks, store)
-    held, expected = expect_run(settings, tasks, precedents, begins_right)
+    held, expected = expect_run(settings, tasks, precedents, listed)
     runs = name_runs(precedents)
-    return Forecast(name, model, seed, first, rounds + optimise, limit + steps, held, expected, runs)
+    return Forecast(name, model, seed, first, len(listed) + optimise, limit + steps, held, expected, runs)
 
 
 def list_precedents(settings: Settings, tasks: Sequence[Task], store: Store | None) -> tuple[Precedent, ...]:
@@ -106,16 +111,18 @@ def list_precedents(settings: Settings, tasks: Sequence[Task], store: Store | No
 
 
 def expect_run(
-    settings: Settings, tasks: Sequence[Task], precedents: Sequence[Precedent], begins_right: bool
+    settings: Settings, tasks: Sequence[Task], precedents: Sequence[Precedent], longest: Sequence[_Round]
 ) -> tuple[float, Usage]:
     """Rounds and usage of a run that goes as these did, the mean: with replies as long as its model's, or of half the
-    limit."""
+    limit. Never more than in the rounds of the longest run."""
     limit, count = settings.method.max_tokens, len(precedents)
     own = [each.reply_tokens for each in precedents if each.reply_tokens and each.model == settings.provider.model]
-    usual = settings.replace(max_tokens=max(1, round(mean(own) if own else limit / 2)))
-    longest = len(list(_list_rounds(settings, len(tasks))))
-    listed = [] if begins_right else [each.list_rounds(len(tasks), longest) for each in precedents]
-    solving = [_Round(*each) for rounds in listed for each in rounds]
+    usual = settings.replace(max_tokens=max(1, min(limit, round(mean(own) if own else limit / 2))))
+    solving = [
+        most.bound(*each)
+        for precedent in precedents
+        for most, each in zip(longest, precedent.list_rounds(len(tasks), None), strict=False)
+    ]
     usage = _bill_team(usual, tasks, solving).scale(1 / count) if solving else Usage(cost_usd=0.0)
     optimise = settings.optimisation.optimise
     improving = mean(min(each.improved, optimise) for each in precedents)
@@ -171,16 +178,17 @@ def list_assumptions(runs: Sequence[Settings]) -> tuple[str, ...]:
     return tuple(sentence for sentence, is_theirs in said.items() if is_theirs)
 
 
-def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
-    """The longest run there can be: one task is solved in the last round of every cycle."""
+def _list_rounds(settings: Settings, tasks: int, given: int) -> list[_Round]:
+    """The longest run there can be: one task is solved in the last round of every cycle. Its prompts show what costs
+    most: had more tasks been solved by then, fewer would be asked for, and shown more."""
     limit = settings.method.max_rounds
-    rounds = [_Round(tasks, 0)]
     if settings.method.selection == "none":
-        rounds *= limit or 1
-    else:
-        levels = 1 if settings.method.selection == "all" else settings.method.levels
-        rounds += [_Round(tasks - n, n) for n in range(1, tasks) for _ in range(min(levels, n))]
-    yield from rounds[:limit]
+        return [_Round(tasks, 0)] * (limit or 1)
+    levels = 1 if settings.method.selection == "all" else settings.method.levels
+    solved = [n for n in range(tasks) for _ in range(max(1, min(levels, n + given)))]
+    shown = {n: max((tasks - more) * (more + given) for more in range(n, tasks)) for n in solved[1:limit]}
+    later = [_Round(tasks - n, ceil(shown[n] / (tasks - n))) for n in solved[1:limit]]
+    return [_Round(tasks, given), *later]
 
 
 def _bill_team(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:

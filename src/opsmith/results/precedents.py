@@ -30,7 +30,7 @@ class Precedent:
     asked: tuple[float, ...]  # by round that solves tasks: those that it asked for
     shown: tuple[float, ...]  # by such round: the demonstrations of its prompts
     improved: float = 0.0  # rounds that make programs better, each counted by the share that it asked for
-    reply_tokens: float | None = None  # output of a sample, the mean; None: not known
+    reply_tokens: float | None = None  # output of a sample or request, the mean; None: not known
 
     def list_rounds(self, tasks: int, limit: int | None) -> list[tuple[int, int]]:
         """(tasks, demonstrations) of each round that a run of so many tasks would take.
@@ -85,7 +85,7 @@ def _read_precedent(store: Store, run: RunSummary) -> Precedent:
         tuple(len(info.attempted) / tasks for info in solving),
         tuple(len(info.demonstrations) / tasks for info in solving),
         sum(len(info.attempted) for info in improving) / tasks,
-        run.usage.output_tokens / run.samples if run.usage.output_tokens else None,
+        run.usage.output_tokens / max(run.samples, run.usage.requests) if run.usage.output_tokens else None,
     )
 
 

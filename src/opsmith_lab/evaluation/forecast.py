@@ -31,7 +31,8 @@ def forecast_runs(planned: Sequence[PlannedRun], store: Store | None = None) -> 
         forecast = forecast_run(run.arm.name, run.settings, tasks, measure, run.begins_right, store)
         if run.arm.shows:
             usual, most = (
-                _bill_shown(run.settings, tasks, forecast.most.requests, is_longest) for is_longest in (False, True)
+                _bill_shown(run.settings, tasks, usage.requests, usage is forecast.most)
+                for usage in (forecast.expected, forecast.most)
             )
             forecast = replace(forecast, expected=forecast.expected + usual, most=forecast.most + most)
         forecasts.append(forecast)

@@ -6,10 +6,12 @@ import pytest
 
 from opsmith.agents.prompt import compose_prompt
 from opsmith.errors import UsageError
+from opsmith.forecast import forecast
 from opsmith.forecast.forecast import Forecast, forecast_run
 from opsmith.forecast.prices import price_requests
 from opsmith.models.price import price_reply
 from opsmith.records import Usage
+from opsmith.results.precedents import Precedent
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
@@ -151,3 +153,21 @@ def test_optimisation_rounds_ask_analyst_generator_and_fixer_for_every_attempt()
     assert asked.most.cost_usd is not None
     assert cheaper.most.cost_usd < asked.most.cost_usd
     assert forecast_run("run", settings.replace(analyst="none"), tasks).most.requests > 16, "functional rounds too"
+
+
+@pytest.mark.parametrize("max_rounds", [1, 2, None])
+@pytest.mark.parametrize("given", [0, 2])
+def test_nothing_is_expected_that_is_more_than_at_most(monkeypatch, max_rounds, given) -> None:
+    """As of a run that showed known programs from its first round on, with long replies of many rounds."""
+    stored = Precedent("a", GPT, (1.0, 1.0, 0.9, 0.9, 0.9), (3.0,) * 5, reply_tokens=9000)
+    monkeypatch.setattr(forecast, "list_precedents", lambda *_: (stored,))
+    settings = Settings(model=GPT, samples=8, max_rounds=max_rounds)
+    found = forecast_run("run", settings, load_tasks(TASKS), given=given)
+    expected, most = found.expected, found.most
+    assert found.expected_rounds is not None
+    assert found.rounds is not None
+    assert 0 < found.expected_rounds <= found.rounds
+    assert 0 < expected.requests <= most.requests
+    assert 0 < expected.input_tokens <= most.input_tokens
+    assert 0 < expected.output_tokens <= most.output_tokens
+    assert found.first.input_tokens <= expected.input_tokens
