@@ -40,7 +40,9 @@ _CALL = re.compile(r"\b(\w+)\(|\b(keepdim)\b|(?<=[\w)\]]) ([-+*/@]) (?=[\w(])") 
 _VECTOR = re.compile(r"(?s)(?=.*input \w+: \w+ \[\w+\]).*input \w+: \w+ \[\w+, ")  # a task has one, for rows
 _PART = re.compile(r" \(\d+\)$")  # of a section, in a title
 _REFERENCE = re.compile(r"(?:\bsee|\b[Ss]ection|\b[Cc]hapter|§|[(|])\s*([A-Z]?\d*(?:\.\d+)+|[A-Z]?\d+)\s*(?=[)|.,;]|$)")
-_FORMULA = re.compile(r"[-+*]?(?::=|=|←|<-)[^\n|`;]{1,120}|`[^`\n]{1,120}`")
+_FORMULA = re.compile(  # what is assigned, code, and what mathematicians write in a sentence: `1/x`, `ln(1 + e^x)`
+    r"[-+*]?(?::=|=|←|<-)[^\n|`;]{1,120}|`[^`\n]{1,120}`|[\w(]*(?:\^|√|\bln\(|\blog\(|\b1/)[^\s|]*(?: [-+*/] [^\s|]+)*"
+)
 _NAME = re.compile(r"[A-Za-z][\w.]*\w")
 _FIRST = re.compile(r"(?:^|[`|])[ \t]*([a-z][\w.]*)", re.MULTILINE)  # of a line, a cell or code
 _OPCODE = re.compile(r"[A-Z][A-Z0-9_.]{2,11}|\w+[A-Z0-9._][\w.]*")  # has a capital, figure or point inside
