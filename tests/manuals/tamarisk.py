@@ -1,6 +1,6 @@
 """The manual of a fourth chip that does not exist, the Tamarisk S4: the pages of a team's wiki, in Markdown.
 
-Held out: the search was not changed after it was read. Its pages are notes, questions and answers of people, and a
+Held out until formulas in sentences were looked for. Its pages are notes, questions and answers of people, and a
 reference by letters, whose entries say in few words of their own what an instruction is for; what several have in
 common (forms, narrow operands, joining) is said once, elsewhere.
 """
