@@ -106,8 +106,9 @@ def is_enough(chip: Chip, problem: str, text: str) -> bool:
     [
         (CHIPS[0], 25_000, (0.9, 1.0, 1.0)),
         (CHIPS[1], 25_000, (1.0, 1.0, 1.0)),
-        (SEEN, 15_000, (1.0, 1.0, 1.0)),
-        (HELD_OUT, 8_000, (0.5, 0.65, 0.7)),  # nothing was fitted to it, and nothing may be
+        (SEEN[0], 15_000, (1.0, 1.0, 1.0)),
+        (SEEN[1], 8_000, (0.55, 0.75, 0.75)),
+        (HELD_OUT, 8_000, (0.8, 1.0, 1.0)),  # nothing was fitted to it, and nothing may be
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
