@@ -120,6 +120,11 @@ def test_messages_speak_of_metal_and_name_no_path():
     assert finding.remedy == "declare the pointer with the address space of what it points to"
 
 
+def test_a_compiler_that_breaks_down_says_nothing_of_this_machine():
+    (finding,) = explain_messages("Stack dump:\n0. Program arguments: /usr/lib/x/clang checked.metal\n", "")
+    assert finding.given == "a program on which clang broke down"
+
+
 def test_the_prompts_are_short_and_their_example_is_a_program():
     assert estimate_tokens(METAL.base_prompt(PROPOSER)) <= 3000
     assert estimate_tokens(METAL.improvement_prompt(True)) <= 3000

@@ -24,7 +24,7 @@ from opsmith.targets.gpu.resolving import DeviceLimits
 from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.metal.agreement import list_disagreements
 from opsmith.targets.metal.canonical import write_canonical
-from opsmith.targets.metal.dialect import METAL_DIALECT
+from opsmith.targets.metal.dialect import METAL_DIALECT, MOST_SHARED, find_large_memory
 from opsmith.targets.metal.library_package import write_package
 from opsmith.targets.metal.source import check_source, is_program
 from opsmith.targets.metal.syntax import list_kernels
@@ -61,7 +61,7 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
     needs = _NEEDS
     options = MetalOptions
     dtypes = tuple(TYPES)
-    limits = DeviceLimits(block=(1024, 1024, 1024), grid=(2**31 - 1,) * 3, shared=32 << 10)
+    limits = DeviceLimits(block=(1024, 1024, 1024), grid=(2**31 - 1,) * 3, shared=MOST_SHARED)
 
     @staticmethod
     @cache
@@ -110,6 +110,8 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
             if not isinstance(result, Artefact):
                 return Build({}, failure=result.reason)
             libraries[name] = result.data
+        if errors := tuple(find_large_memory(libraries[EMULATED], plan, source)):
+            return Build({}, errors=errors)
         return Build({**libraries, PLAN: plan.write_json().encode()}, toolchain=self.describe_toolchain())
 
     def build_deployed(self, task: Task, source: str) -> Build:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from opsmith.records import Diagnostic
 from opsmith.running.toolchain import CLANG
 from opsmith.targets.gpu.emulator.dialect import EmulatedDialect, FindingWords, ProgramCheck
+from opsmith.targets.gpu.emulator.library import LibraryFile
+from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.metal.messages import explain_messages
 from opsmith.targets.metal.syntax import MetalKernel, MetalParameter, blank_attributes, find_threadgroup, list_kernels
 from opsmith.targets.metal.words import POINTERS, POSITIONS
+from opsmith.targets.native.messages import show_line
 
 _CONSTANT = re.compile(r"((?:^|[;{}])\s*(?:static\s+)?)constant\b(?=[^;={}()*&]*[=\[])", re.MULTILINE)  # a variable
 _KERNEL = re.compile(r"\[\[\s*kernel\s*\]\]")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
+MOST_SHARED = 32 << 10  # bytes of a threadgroup
 _FOREIGN = (
     (re.compile(r"\b(?:texture|depth)(?:1d|2d|3d|cube|_buffer)\w*|\bsampler\b"), "textures"),
     (
@@ -70,6 +76,18 @@ def _write_value(parameter: MetalParameter) -> str:
         return f"({_write_type(parameter)})opsmith_dynamic_memory"
     x, y, z = next(POSITIONS[attribute.name] for attribute in parameter.attributes if attribute.name in POSITIONS)
     return f"metal::opsmith_given<{parameter.type}>({x}, {y}, {z})"
+
+
+def find_large_memory(library: bytes, plan: BoundPlan, source: str) -> Iterator[Diagnostic]:
+    """Kernels whose threadgroup memory is more than a threadgroup has, as what was built of them says."""
+    variables = LibraryFile(library, METAL_DIALECT.program).list_shared()
+    for launch in {launch.kernel: launch for launch in reversed(plan.launches)}.values():
+        size = sum(one.size for one in variables if f"{len(launch.kernel)}{launch.kernel}E" in one.symbol)
+        if size > MOST_SHARED:
+            remedy = "smaller tiles, or several passes over them"
+            actual, expected = f"{size} bytes of threadgroup memory", f"at most {MOST_SHARED}"
+            text = show_line(source.split("\n"), launch.line)
+            yield Diagnostic("COMPILE", f"kernel {launch.kernel}", actual, expected, remedy, launch.line, None, text)
 
 
 METAL_DIALECT = EmulatedDialect(

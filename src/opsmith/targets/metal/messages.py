@@ -74,8 +74,8 @@ def explain_messages(messages: str, source: str) -> tuple[Diagnostic, ...]:
         findings[Diagnostic(KIND, "program", said, expected, remedy, number, None, show_line(lines, number))] = None
     if findings:
         return tuple(findings)[:MOST]
-    words = next((row for row in messages.splitlines() if "error" in row), "a program that is refused without a word")
-    return (Diagnostic(KIND, "program", _say(words), "Metal that clang takes as C++ for OpenCL"),)
+    actual, remedy = "a program on which clang broke down", "write it more simply: less nesting, shorter expressions"
+    return (Diagnostic(KIND, "compiler", actual, "one that it can compile", remedy),)
 
 
 def _say(text: str) -> str:

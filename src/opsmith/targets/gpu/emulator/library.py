@@ -29,6 +29,7 @@ class Variable:
     name: str
     start: int  # from the first byte of the library in memory
     size: int
+    symbol: str = ""  # which names the function that it stands in, too
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class LibraryFile:
     def _list_variables(self, section: str) -> list[Variable]:
         address, _, size = self._sections.get(section, (0, 0, 0))
         inside = (
-            Variable(read_name(symbol), value, length)
+            Variable(read_name(symbol), value, length, symbol)
             for symbol, value, length in self._list_symbols()
             if address <= value < address + size
         )

@@ -1,5 +1,6 @@
 // problem: row_sum
-// wrong: expands to 10^12 words
+// wrong: expands to 10^7 additions
+// refused: COMPILE
 // launch row_sum grid=(M) block=(32) args=(x, y, N)
 #include <metal_stdlib>
 using namespace metal;
@@ -10,16 +11,12 @@ using namespace metal;
 #define A4(x) A3(x) A3(x) A3(x) A3(x) A3(x) A3(x) A3(x) A3(x) A3(x) A3(x)
 #define A5(x) A4(x) A4(x) A4(x) A4(x) A4(x) A4(x) A4(x) A4(x) A4(x) A4(x)
 #define A6(x) A5(x) A5(x) A5(x) A5(x) A5(x) A5(x) A5(x) A5(x) A5(x) A5(x)
-#define A7(x) A6(x) A6(x) A6(x) A6(x) A6(x) A6(x) A6(x) A6(x) A6(x) A6(x)
-#define A8(x) A7(x) A7(x) A7(x) A7(x) A7(x) A7(x) A7(x) A7(x) A7(x) A7(x)
-#define A9(x) A8(x) A8(x) A8(x) A8(x) A8(x) A8(x) A8(x) A8(x) A8(x) A8(x)
-#define A10(x) A9(x) A9(x) A9(x) A9(x) A9(x) A9(x) A9(x) A9(x) A9(x) A9(x)
-#define A11(x) A10(x) A10(x) A10(x) A10(x) A10(x) A10(x) A10(x) A10(x) A10(x) A10(x)
 
 kernel void row_sum(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], constant uint &N [[buffer(2)]],
                     uint row [[threadgroup_position_in_grid]], uint lane [[thread_position_in_threadgroup]])
 {
-    A11(sum_of;)
+    float many = 0.0f A6(+ 1.0f);
+    if (many > 1e30f) return;
     float sum = 0.0f;
     for (uint n = lane; n < N; n += 32) {
         sum += x[ulong(row) * N + n];

@@ -1,5 +1,6 @@
 // problem: row_sum
 // wrong: a function of the system, declared by hand
+// refused: PARSE
 // launch row_sum grid=(M) block=(32) args=(x, y, N)
 #include <metal_stdlib>
 using namespace metal;
