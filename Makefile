@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test languages tvm browser chaos check docs site bridges audit fingerprint mutation optimise optimise-all clean
+.PHONY: run test languages tvm browser chaos check docs site bridges $(BRIDGES:%=bridge-%) audit fingerprint mutation optimise optimise-all clean
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 EXTRAS := providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,study,docs,dev
@@ -78,10 +78,13 @@ site: .venv/.installed
 .venv-bridges/inspect/.installed: MORE := openai
 .venv-bridges/mlflow/.installed: MORE := datasets pyarrow
 
-bridges: $(BRIDGES:%=.venv-bridges/%/.installed)
-	.venv-bridges/inspect/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_inspect.py
-	.venv-bridges/verifiers/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_verifiers.py
-	.venv-bridges/mlflow/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_mlflow.py tests/bridges/test_datasets.py
+bridge-inspect: TESTS := test_inspect
+bridge-verifiers: TESTS := test_verifiers
+bridge-mlflow: TESTS := test_mlflow test_datasets
+$(BRIDGES:%=bridge-%): bridge-%: .venv-bridges/%/.installed
+	.venv-bridges/$*/bin/python -m pytest $(PYTEST_FLAGS) $(TESTS:%=tests/bridges/%.py)
+
+bridges: $(BRIDGES:%=bridge-%)
 
 # Known vulnerabilities of what is pinned, dated; before a release. Needs the network: it says so when it got no answer.
 .venv-audit/.installed:
