@@ -57,6 +57,7 @@ def improve(
     on_event: OnEvent | None = None,
     experiences: Sequence[Experience] = (),
     solutions: Sequence[Solution] = (),
+    pool: Pool | None = None,
 ) -> RunResult:
     """Run Algorithm 1 on tasks, or what their names mean, with a model or the one of that name; then make the solutions
     better for as many rounds as `settings.optimisation.optimise` says.
@@ -64,7 +65,7 @@ def improve(
     Without a store the run is kept in a temporary one. `on_event` is told of everything that happens. Where the work is
     done, `settings.place.executor` says; in which language and with which options, `settings.target`
     and `settings.target_options`. `solutions`: programs to begin with, which are judged first; raises TaskError for one
-    that is not right.
+    that is not right. `pool`: workers of this machine that several runs share (`open_workers`).
     """
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
@@ -78,7 +79,7 @@ def improve(
         settings = settings.replace(model=model)
     settings = choose_objective(choose_analyst(settings), adapted)  # refused before anything is judged
     optimises = settings.optimisation.optimise > 0
-    with get_executor(settings, adapted) as executor:
+    with get_executor(settings, adapted, pool) as executor:
         models = executor.make_models(None if isinstance(model, str) else model)
         started = asyncio.run(import_experiences(solutions, executor.judge)) if solutions else []
         return loop.improve(
@@ -92,6 +93,13 @@ def improve(
             on_event=on_event,
             experiences=[*experiences, *started],
         )
+
+
+def open_workers(settings: Settings) -> Pool:
+    """Workers for runs with such settings; a context manager."""
+    from opsmith.executors.local import open_pool  # noqa: PLC0415  (as above)
+
+    return open_pool(settings.place)
 
 
 def _ask_for(source: Task | str, settings: Settings) -> Sequence[Task]:

@@ -13,16 +13,21 @@ import time
 
 import pytest
 from clocks import lasts_at_most
+from learn import tiny_run
 from terminals import hears_hangup
 from tiny_target import TINY, register, tiny_task
 
+from opsmith import api
 from opsmith.errors import UsageError
 from opsmith.executors import get_executor
 from opsmith.executors.cluster import _block_hangup, _check_address, _hide_keys, _hush_ray
 from opsmith.executors.local import LocalExecutor
+from opsmith.learn import loop
 from opsmith.learn.identity import run_info
 from opsmith.models.roles import RoleModels
+from opsmith.running.nursery import Nursery
 from opsmith.settings import Settings
+from opsmith.store import Store
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 from opsmith_lab.models.embedded import EmbeddedModel
@@ -128,3 +133,10 @@ def test_rays_processes_outlive_a_terminal_that_is_closed():
     with _block_hangup():
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGHUP
+
+
+def test_a_run_that_is_over_starts_no_workers(tmp_path, monkeypatch):
+    with Store.open(tmp_path / "runs") as store:
+        whole = loop.improve(tiny_run.TASKS, tiny_run.TinyModel(), tiny_run.SETTINGS, store, judge=tiny_run.InProcess())
+        monkeypatch.setattr(Nursery, "_spawn_nursery", lambda _: pytest.fail("workers were started"))
+        assert api.improve(tiny_run.TASKS, tiny_run.TinyModel(), tiny_run.SETTINGS, store) == whole

@@ -12,7 +12,9 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from opsmith.errors import UsageError
+from opsmith.executors.local import LocalExecutor
 from opsmith.judging.judge import Judge
+from opsmith.judging.pool import Pool
 from opsmith.measuring.orders import Measurer
 from opsmith.models import ChatModel
 from opsmith.models.roles import RoleModels
@@ -46,14 +48,15 @@ class Executor(Protocol):
     ) -> None: ...
 
 
-def get_executor(settings: Settings, tasks: Sequence[Task]) -> Executor:
-    """The executor that `settings.place` names, for a run on these tasks; opened by entering it."""
+def get_executor(settings: Settings, tasks: Sequence[Task], pool: Pool | None = None) -> Executor:
+    """The executor that `settings.place` names, for a run on these tasks; opened by entering it.
+
+    `pool`: workers of this machine that runs share.
+    """
     if settings.place.executor == "ray":
         from opsmith.executors.on_ray import RayExecutor  # noqa: PLC0415  (an extra, and slow to import)
 
         return RayExecutor(settings, tasks)
-    from opsmith.executors.local import LocalExecutor  # noqa: PLC0415  (as above: one of the two is needed)
-
     if settings.place.ray_address is not None:
         raise UsageError("--ray-address: given with the local executor; expected none; try: --executor ray beside it")
-    return LocalExecutor(settings, tasks)
+    return LocalExecutor(settings, tasks, pool)

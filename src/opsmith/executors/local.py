@@ -11,7 +11,7 @@ from opsmith.models import ChatModel
 from opsmith.models.roles import RoleModels
 from opsmith.models.table import make_models
 from opsmith.records import Task
-from opsmith.settings import Settings
+from opsmith.settings import Place, Settings
 from opsmith.targets import get_target
 
 if TYPE_CHECKING:
@@ -20,21 +20,18 @@ if TYPE_CHECKING:
 
 
 class LocalExecutor:
-    """`place.workers` processes judge, and as many sample where the model computes. Entered, it starts what those that
-    judge are forks of: that imports torch while the first samples are drawn."""
+    """`place.workers` processes judge, and as many sample where the model computes.
 
-    def __init__(self, settings: Settings, tasks: Sequence[Task]) -> None:
+    `pool`: those that judge, where runs share them; who opened it closes it.
+    """
+
+    def __init__(self, settings: Settings, tasks: Sequence[Task], pool: Pool | None = None) -> None:
         self._settings = settings
         self._tasks = tasks
-        place = settings.place
         self._measurer: LocalMeasurer | None = None
         self._profiler: LocalProfiler | None = None
-        self._pool = Pool(
-            place.workers,
-            place.candidate_seconds,
-            trial_deadline=place.trial_seconds,
-            trust_tasks=place.trust_tasks,
-        )
+        self._pool = pool or open_pool(settings.place)
+        self._is_shared = pool is not None
 
     @property
     def judge(self) -> Pool:
@@ -62,10 +59,20 @@ class LocalExecutor:
 
     def __enter__(self) -> Self:
         self._pool.admit(self._tasks)
-        self._pool.start_early()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         if self._measurer is not None:
             self._measurer.close()
-        self._pool.close()
+        if not self._is_shared:
+            self._pool.close()
+
+
+def open_pool(place: Place, workers: int | None = None) -> Pool:
+    """Workers with the limits of a run. `workers`: another number of them."""
+    return Pool(
+        workers or place.workers,
+        place.candidate_seconds,
+        trial_deadline=place.trial_seconds,
+        trust_tasks=place.trust_tasks,
+    )

@@ -19,6 +19,7 @@ from typing import Self
 from opsmith.errors import ProviderError, UsageError, VerifierError
 from opsmith.executors.cluster import import_ray, join_cluster
 from opsmith.executors.fleet import Fleet, LostError
+from opsmith.executors.local import open_pool
 from opsmith.executors.local_profiler import LocalProfiler
 from opsmith.executors.member import MEMBERS_BUSINESS
 from opsmith.executors.wire import open_answer, pack_message, read_record
@@ -71,10 +72,7 @@ class RayExecutor:
     def _open_pool(self) -> Pool:
         """A worker on this machine, for what is asked seldom; closed with the executor."""
         if self._pool is None:
-            place = self._settings.place
-            self._pool = Pool(
-                1, place.candidate_seconds, trial_deadline=place.trial_seconds, trust_tasks=place.trust_tasks
-            )
+            self._pool = open_pool(self._settings.place, 1)
             self._open.callback(self._pool.close)
         return self._pool
 

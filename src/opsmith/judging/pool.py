@@ -97,7 +97,9 @@ class Pool:
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="opsmith.verification")
 
     def with_secret(self, secret: str) -> Pool:
-        """The same workers, asked with another secret; it is closed with this one."""
+        """The same workers, asked with another secret, which are started now (`start_early`); it is closed with this
+        one."""
+        self.start_early()
         pool = copy.copy(self)
         pool._secret = secret
         return pool

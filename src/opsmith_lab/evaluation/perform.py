@@ -5,10 +5,11 @@ The cap on costs is shared: what the experiment's earlier runs cost counts, when
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsmith.api import improve
+from opsmith.api import improve, open_workers
 from opsmith.learn.events import OnEvent
 from opsmith.models import ChatModel
 from opsmith.models.table import get_model, make_models
@@ -44,28 +45,43 @@ def perform_runs(
     max_cost: float | None = None,
     on_event: OnEvent | None = None,
 ) -> PerformedRuns:
-    """Every run that is not there yet, until one stops. The same call goes on from there."""
+    """Every run that is not there yet, until one stops. The same call goes on from there.
+
+    They share workers, unless one has limits of its own: those of each would import torch anew.
+    """
     _check_models(planned)
     performed: list[PerformedRun] = []
     spent: dict[str, float] = {}
-    for run in planned:
-        remaining = None if max_cost is None else max_cost - sum(spent.values())
-        if remaining is not None and remaining <= 0:
-            return PerformedRuns(tuple(performed), "max cost")
-        settings = _resolve_arms(run, performed).replace(max_cost=remaining)
-        tasks, shown = load_run_tasks(settings), list[Experience]()
-        model: ChatModel | str = settings.provider.model
-        start = list_start(experiment, tasks)
-        if run.arm.shows and run.arm.learns_from:
-            learned = _read_learned(store, tasks, performed, run)
-            shown = make_demonstrations(run.arm.shows, learned, tasks)
-            if run.arm.shows == ALL_RENAMED:
-                model = RenamedModel(get_model(settings, learned.target), learned.names)
-        result = improve(tasks, model, settings, store, on_event=on_event, experiences=shown, solutions=start)
-        spent[result.run] = result.usage.cost_usd or 0.0
-        performed.append(PerformedRun(run, result))
-        if not result.finished:
-            return PerformedRuns(tuple(performed), result.end)
+    if not planned:
+        return PerformedRuns((), "")
+    with contextlib.closing(open_workers(planned[0].settings)) as pool:
+        for run in planned:
+            remaining = None if max_cost is None else max_cost - sum(spent.values())
+            if remaining is not None and remaining <= 0:
+                return PerformedRuns(tuple(performed), "max cost")
+            settings = _resolve_arms(run, performed).replace(max_cost=remaining)
+            tasks, shown = load_run_tasks(settings), list[Experience]()
+            model: ChatModel | str = settings.provider.model
+            start = list_start(experiment, tasks)
+            if run.arm.shows and run.arm.learns_from:
+                learned = _read_learned(store, tasks, performed, run)
+                shown = make_demonstrations(run.arm.shows, learned, tasks)
+                if run.arm.shows == ALL_RENAMED:
+                    model = RenamedModel(get_model(settings, learned.target), learned.names)
+            result = improve(
+                tasks,
+                model,
+                settings,
+                store,
+                on_event=on_event,
+                experiences=shown,
+                solutions=start,
+                pool=pool if run.settings.place == planned[0].settings.place else None,
+            )
+            spent[result.run] = result.usage.cost_usd or 0.0
+            performed.append(PerformedRun(run, result))
+            if not result.finished:
+                return PerformedRuns(tuple(performed), result.end)
     return PerformedRuns(tuple(performed), "")
 
 

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import pytest
+from warm_pools import SharedPool
 
 from opsmith.executors import local
 from opsmith.judging.pool import Pool
@@ -69,6 +70,5 @@ def small(folder: Path) -> Iterator[Small]:
     with pytest.MonkeyPatch.context() as patch, Pool(2) as pool, Store.open(folder / "runs") as store:
         patch.setattr(workers, "is_known_elsewhere", lambda target: False)
         patch.setattr(embedded, "PromptSampler", session)
-        patch.setattr(local, "Pool", lambda *_, **__: pool)
-        patch.setattr(local.LocalExecutor, "__exit__", lambda *_: None)
+        patch.setattr(local, "Pool", lambda *_, **__: SharedPool(pool))
         yield Small(folder / "results", store)
