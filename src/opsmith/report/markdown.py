@@ -80,6 +80,9 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience], failures: Fai
     model, began = f"{escape_markup(view.model)}{_mark_model(view)}", format_moment(view.started)
     yield f"Model {model}, language {escape_markup(view.target)}, seed {view.seed}, began {began}."
     yield from ((f"**Not a language model:** {escape_markup(view.warning)}.",) if view.warning else ())
+    yield from (
+        (f"**Verdicts in {escape_markup(view.target)}:** {escape_markup(view.caveat)}.",) if view.caveat else ()
+    )
     yield from ("", "", f"Ended: {escape_markup(view.end)}" + ("." if view.finished else " (not finished)."), "")
     yield from _write_remarks(view.remarks)
     yield from write_grid(DataTable("", _FIGURES, [_list_figures(view)]))

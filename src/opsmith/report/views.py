@@ -34,6 +34,7 @@ from opsmith.store.endings import list_joins
 from opsmith.store.notes import NO_REMARKS, Remarks
 from opsmith.store.queries import Tally
 from opsmith.store.rows import FUNCTIONAL, RoundInfo
+from opsmith.targets.lookup import BUILT_IN, get_target
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class RunView:
     tool_use: ToolUse | None  # None: no tool was called
     remarks: Remarks = NO_REMARKS
     given_name: str = ""  # by people; "": none
+    caveat: str = ""  # what verdicts in its language are not; "": nothing is to be said
     known: tuple[KnownResult, ...] = ()  # what it was given, right or not
     course: tuple[CourseStep, ...] = ()  # what it had come to at the end of each round, of both phases
     told: Mapping[str, str] = field(default_factory=dict)  # all settings as people write them, defaults too
@@ -249,6 +251,7 @@ def run_view(store: Store, run: str) -> RunView:
         tool_use=read_tool_use(store, run),
         remarks=store.read_remarks(run),
         given_name=info.name,
+        caveat=getattr(get_target(info.target), "caveat", "") if info.target in BUILT_IN else "",
         course=read_course(store, run, optimised.result if optimised is not None else None),
         told=list_settings(info),
         **{name: getattr(result, name) for name in _AS_THEY_ARE},

@@ -58,6 +58,7 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
     name = "metal"
     verifier = VERIFIER
     suffix = ".metal"
+    caveat = "emulated; never seen by Apple's compiler"  # said by reports
     needs = _NEEDS
     options = MetalOptions
     dtypes = tuple(TYPES)
