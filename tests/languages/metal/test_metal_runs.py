@@ -8,6 +8,7 @@ from languages.job_tests import JobTests, WholeRun
 class TestRunsInMetal(JobTests):
     language = "metal"
     toolchain = r"emulated by clang.*; never seen by Apple's compiler"
+    test_a_run_costs_what_the_provider_s_prices_say = None  # prices know no language
 
     def test_the_report_says_who_never_saw_the_programs(self, whole: WholeRun) -> None:
         words = "emulated; never seen by Apple's compiler"
