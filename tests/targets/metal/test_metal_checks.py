@@ -9,6 +9,7 @@ from opsmith.models.tokens import estimate_tokens
 from opsmith.suites import load_tasks
 from opsmith.targets.metal import METAL
 from opsmith.targets.metal.canonical import write_canonical
+from opsmith.targets.metal.dialect import write_checked
 from opsmith.targets.metal.messages import explain_messages
 from opsmith.targets.metal.source import check_source, is_program
 from opsmith.targets.metal.syntax import list_kernels
@@ -110,6 +111,11 @@ def test_names_and_layout_do_not_make_another_program():
     assert write_canonical(renamed.replace("lane", "place")) == write_canonical(RIGHT)
     assert write_canonical(RIGHT.replace("simd_sum", "simd_max")) != write_canonical(RIGHT)
     assert write_canonical(RIGHT.replace("block=(32)", "block=(64)")) != write_canonical(RIGHT)
+
+
+def test_a_vector_is_made_by_its_brackets_and_a_prototype_is_none():
+    assert "float4 v = float4(s, f(1.0f), 0.0f, 0.0f);" in write_checked("float4 v(s, f(1.0f), 0.0f, 0.0f);")
+    assert write_checked("float4 f(float a, float b);") == "float4 f(float a, float b);"
 
 
 def test_messages_speak_of_metal_and_name_no_path():

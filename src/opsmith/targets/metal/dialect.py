@@ -17,6 +17,10 @@ from opsmith.targets.metal.words import POINTERS, POSITIONS
 from opsmith.targets.native.messages import show_line
 
 _CONSTANT = re.compile(r"((?:^|[;{}])\s*(?:static\s+)?)constant\b(?=[^;={}()*&]*[=\[])", re.MULTILINE)  # a variable
+_VECTOR = re.compile(  # `float4 v(a, b, c, d);`, which clang takes for a number's first value; prototypes name types
+    r"\b((?:u?char|u?short|u?int|u?long|float|half|bfloat)[234])(\s+)(\w+)\s*"
+    r"\((?!\s*(?:\)|[A-Za-z_]\w*\s+[A-Za-z_]))((?:[^();{}]|\([^()]*\))*)\)(?=\s*;)"
+)
 _KERNEL = re.compile(r"\[\[\s*kernel\s*\]\]")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
 MOST_SHARED = 32 << 10  # bytes of a threadgroup
@@ -42,6 +46,7 @@ _FOREIGN = (
 
 def write_checked(source: str) -> str:
     """The program as the compiler looks at it: without attributes and headers, which it does not know; lines stay."""
+    source = _VECTOR.sub(r"\1\2\3 = \1(\4)", source)
     return _CONSTANT.sub(r"\1OPSMITH_CONSTANT", blank_attributes(_KERNEL.sub("kernel", _INCLUDE.sub("", source))))
 
 
