@@ -90,9 +90,10 @@ def test_a_reader_gains_by_the_sections_that_it_needs(chip: Chip, model: str, tm
     assert solved == set(TRIED)
     assert run_reader(chip, model, tmp_path, "none")[0] == set()
     assert len(run_reader(chip, model, tmp_path, "random")[0]) <= 1
-    resumed, asked = run_reader(chip, model, tmp_path, "likeliest", kill_after=3)
-    assert resumed == solved
-    assert set(asked) == set(texts), "byte for byte"
+    if chip is CHIPS[0]:  # once is enough: a run goes on in the same way whoever serves its model
+        resumed, asked = run_reader(chip, model, tmp_path, "likeliest", kill_after=3)
+        assert resumed == solved
+        assert set(asked) == set(texts), "byte for byte"
 
 
 def is_enough(chip: Chip, problem: str, text: str) -> bool:
