@@ -195,7 +195,7 @@ def test_a_candidate_may_have_its_parent_in_another_sample(store: Store) -> None
 
 
 def test_unknown_runs_and_samples_are_answered_with_what_exists(store: Store) -> None:
-    with pytest.raises(UsageError, match="no runs here"):
+    with pytest.raises(UsageError, match="known: none"):
         store.find_run("x")
     store.put(whole_run()).result()
     assert store.find_run("tiny-s0") == RUN.id

@@ -69,7 +69,7 @@ def show_tasks(
 def _print_task(suite: str, task: Task, what: str, programs: Sequence[str], text: str) -> None:
     from opsmith.records import printable
     from opsmith.suites.description import split_sections
-    from opsmith.targets.problem import explain_lack_of_language
+    from opsmith.targets.problem import EXAMPLE, explain_lack_of_language
 
     sections = split_sections(text)
     print(printable(f"{task.id}: {what}"))
@@ -81,7 +81,7 @@ def _print_task(suite: str, task: Task, what: str, programs: Sequence[str], text
     others = [name for name in sections if name not in _SECTIONS and name not in _NAMES]
     if others:
         print(f"\nalso in the file: {', '.join(others)}")
-    language = f" --target {(*programs, 'c')[0]}" if explain_lack_of_language(task) else ""
+    language = f" --target {(*programs, EXAMPLE)[0]}" if explain_lack_of_language(task) else ""
     print(printable(f"what a model is sent: opsmith prompt {task.id}{language}"))
 
 

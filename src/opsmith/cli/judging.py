@@ -91,8 +91,7 @@ def _print_verdict(judged: FileVerdict, as_json: bool) -> Verdict:
     from opsmith.report.verdicts import verdict_json, verdict_text
 
     name, verdict = judged.name, judged.verdict
-    for warning in verdict.warnings:
+    for warning in verdict.warnings if as_json else verdict.public_warnings:
         print(printable(f"{name}: warning: {warning}"), file=sys.stderr)
-    text = verdict_text(name, verdict, judged.message)
-    print(json.dumps(verdict_json(name, verdict)) if as_json else text, flush=True)
+    print(json.dumps(verdict_json(name, verdict)) if as_json else verdict_text(name, verdict, judged.task), flush=True)
     return verdict

@@ -50,10 +50,12 @@ TrustTasks = Annotated[
     ),
 ]
 CandidateSeconds = Annotated[
-    float | None, declare_option(PLACES, "S", "Seconds of one candidate, over all its trials; default 60.")
+    float | None,
+    declare_option(PLACES, "S", "Seconds of one candidate, over all its trials; default 60; times 3 in full."),
 ]
 TrialSeconds = Annotated[
-    float | None, declare_option(PLACES, "S", "Seconds of each trial, where candidates are executed; default 10.")
+    float | None,
+    declare_option(PLACES, "S", "Seconds of each trial, where candidates run; default 10; times 3 in full."),
 ]
 TargetName = Annotated[
     str | None,

@@ -94,6 +94,7 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
 
 
 def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with_samples: bool, as_json: bool) -> None:
+    from opsmith.measuring.record import MeasuringGrade
     from opsmith.report.attempts import find_improvement
     from opsmith.report.optimised import tabulate_steps
     from opsmith.report.plans import print_plans, view_plans
@@ -106,10 +107,13 @@ def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with
         return
     if with_samples:
         console.print(samples_table(store.list_samples(*place)))
+        print_speeds(console, store.read_speeds(*place), is_of_task=True)
         return
     run, task = place
     print_plans(console, view_plans(store, run), task)
-    print_speeds(console, store.read_speeds(*place), is_of_task=True)
+    speeds = store.read_speeds(*place)
+    full = [speed for speed in speeds if speed.report.measurement.grade is MeasuringGrade.FULL]
+    print_speeds(console, full or speeds, is_of_task=True)
     if (improved := find_improvement(read_optimisation(store, run), task)) is not None:
         console.print(tabulate_steps([improved], is_of_run=True))
     print_task(console, store, *place)

@@ -53,5 +53,5 @@ def submit_file(
         later = "" if is_held else "; nobody works on the run just now: the command that began it goes on"
         print(f"{task}: kept as yours in run {run}; round {first} is the first that may show it{later}")
     else:
-        print(f"{verdict_text(task, verdict, verdict.message)}\n{task}: not kept; run {run} is as it was")
+        print(f"{verdict_text(task, verdict, program.task)}\n{task}: not kept; run {run} is as it was")
     raise typer.Exit(exit_code([verdict]))

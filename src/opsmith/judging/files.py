@@ -19,7 +19,6 @@ from opsmith.targets import get_target
 from opsmith.targets.capabilities import (
     FRAME,
     WRITE_FRAME,
-    explain_message,
     is_frame,
     name_program_place,
     repair_program,
@@ -49,7 +48,7 @@ class FileVerdict:
 
     name: str  # its id, or its path where others that are judged have that id
     verdict: Verdict
-    message: str  # the verdict's, with the target's words explained
+    task: Task | None  # None: its file is wrong
 
 
 def judge_files(
@@ -69,8 +68,7 @@ def judge_files(
     if lacking and len(lacking) == len(waiting):  # it is the command that lacks something, not the files
         raise UsageError(f"{', '.join(lacking)}: no language is stated; {TRY_TARGET}")
     for name, task, future, reply in waiting:
-        verdict = with_dropped(future.result(), reply)
-        yield FileVerdict(name, verdict, verdict.message if task is None else explain_message(task, verdict.message))
+        yield FileVerdict(name, with_dropped(future.result(), reply), task)
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:

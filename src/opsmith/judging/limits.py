@@ -29,6 +29,7 @@ class Limits:
 
     candidate: float = CANDIDATE_S
     trial: float = TRIAL_S
+    times: int = 1  # what was asked for, where a level gives more
 
     def __post_init__(self) -> None:
         for name, option in OPTIONS.items():
@@ -41,7 +42,7 @@ class Limits:
         if level is not Level.FULL:
             return self
         candidate, trial = (min(MOST_S, FULL_TIMES * seconds) for seconds in (self.candidate, self.trial))
-        return Limits(candidate, trial)
+        return Limits(candidate, trial, FULL_TIMES)
 
     @property
     def of_task(self) -> float:
@@ -52,7 +53,9 @@ class Limits:
         """The finding against a program that passed the limit of a trial, or that of them all."""
         name, what = ("candidate", "all trials") if of_all else ("trial", "this trial")
         given = f"no outputs within {getattr(self, name):g} s for {what}"
-        return Diagnostic("RUN", trial, given, "outputs", f"look for a loop or a wait; {OPTIONS[name]} sets the limit")
+        more = "" if self.times == 1 else f", which the full level takes times {self.times}"
+        remedy = f"look for a loop or a wait; {OPTIONS[name]} sets the limit{more}"
+        return Diagnostic("RUN", trial, given, "outputs", remedy)
 
     @property
     def of_figures(self) -> float:

@@ -19,7 +19,7 @@ from opsmith.report.drawing import draw_dataflow
 from opsmith.report.optimised import ProfileView, read_picture, tabulate_steps, view_profiles
 from opsmith.report.record import DataTable
 from opsmith.report.speeds import SpeedRow, choose_kept, choose_own, word_speed
-from opsmith.report.verdicts import label_of
+from opsmith.report.verdicts import explain_verdict, label_of
 from opsmith.report.views import TaskRow
 from opsmith.results.bests import find_best, list_best
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, find_origin, find_parent
@@ -29,7 +29,7 @@ from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import CandidateRow, KeptExperience, SampleDetail
 from opsmith.suites import find_bundled
 from opsmith.targets import get_target
-from opsmith.targets.capabilities import canonical_form, explain_message
+from opsmith.targets.capabilities import canonical_form
 from opsmith.targets.protocols import Drawn
 
 GROUPS = 12  # shown of a task
@@ -394,8 +394,8 @@ def _view_candidate(
         source=source,
         label=label_of(verdict.stage, verdict.outcome),
         passed=verdict.passed,
-        message=explain_message(task, verdict.message),
-        warnings=verdict.warnings,
+        message=explain_verdict(task, verdict),
+        warnings=verdict.public_warnings,
         max_abs_error=verdict.max_abs_error,
         trials=verdict.trials,
         verifier=verdict.verifier,

@@ -14,6 +14,12 @@ from opsmith.judging.audited_files import Audit
 from opsmith.records import printable, to_json
 from opsmith.report.tables import make_table
 from opsmith.targets.audit import CHECKS, SIZES, Finding, State
+from opsmith.targets.problem import NO_PROGRAM
+
+COLUMNS = (
+    "answers: wrong ones, all refused; tolerance: how far a right one may be off; inputs: how many change the answer; "
+    "sizes: up to twice the largest, the share that no hidden trial can reach"
+)
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
@@ -23,14 +29,16 @@ def audit_json(audit: Audit) -> dict[str, Any]:
 
 
 def audits_table(audits: Sequence[Audit]) -> Table:
-    has_sizes = any(finding.check == SIZES for audit in audits for finding in audit.findings)
-    checks = [*CHECKS, SIZES] if has_sizes else CHECKS
+    tried = {finding.check for audit in audits for finding in audit.findings}
+    checks = [check for check in (*CHECKS, SIZES) if check in tried or check not in ("functions", SIZES)]
     rows = make_table("task", "state", *checks)
     for audit in audits:
         rows.add_row(audit.task, audit.state.value, *(_describe_state(audit, check) for check in checks))
     counts = Counter(audit.state.value for audit in audits)
     files = "task file" if len(audits) == 1 else "task files"
-    rows.caption = f"{len(audits)} {files}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
+    rows.caption = f"{COLUMNS}\n{len(audits)} {files}: " + ", ".join(
+        f"{count} {state}" for state, count in counts.items()
+    )
     return rows
 
 
@@ -45,8 +53,12 @@ def _describe_state(audit: Audit, check: str) -> str:
 
 
 def findings_text(audits: Sequence[Audit]) -> Iterator[str]:
-    """Every finding that is not fine, by task: its faults first, then what could not be checked, then notes."""
+    """Which programs are missing, and every finding that is not fine, by task: its faults first, then what could not be
+    checked, then notes."""
     for audit in audits:
+        if audit.state is State.FINE and not any(finding.check == "program" for finding in audit.findings):
+            task = printable(audit.task)
+            yield f"{task}: {NO_PROGRAM.format(task=task)}"
         for state in (State.FAULTY, State.UNCHECKED, State.NOTE):
             yield from _finding_blocks(audit.task, audit.findings_of(state))
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from opsmith.records import printable
 from opsmith.report.optimised import tabulate_steps
 from opsmith.report.plans import print_plans
-from opsmith.report.record import CODE, COUNT, SHARE, TEXT, DataTable
+from opsmith.report.record import CODE, COUNT, SHARE, TEXT, DataTable, Said
 from opsmith.report.run_tables import list_tables
 from opsmith.report.speeds import list_reasons
 from opsmith.report.tables import count_noun, format_cost, format_duration, not_a_model, print_fact
@@ -55,6 +55,11 @@ def print_closing(console: Console, view: RunView, result: RunResult, is_whole: 
         console.print(view.optimised.gains)
         if not is_whole:
             print_fact(console, f"gain    {view.optimised.headlines[0]}; every attempt: opsmith show {view.id}")
+            kept = {step.row.candidate: step.row.sample for task in view.optimised.result.tasks for step in task.steps}
+            for task in (task for task in view.optimised.result.tasks if task.best in kept):
+                print_fact(console, f"program  {task.task}: opsmith show {view.id} {kept[task.best][:12]}")
+            if view.optimised.result.gain is not None:
+                print_fact(console, f"take away: opsmith export {view.id} --library DIR")
     if view.overall.tasks:
         console.print(list_tables(view)["groups"])
     if result.known:
@@ -98,9 +103,15 @@ def closing_lines(result: RunResult) -> Iterator[str]:
 
 
 def tabulate_solutions(solutions: Iterable[KeptExperience]) -> DataTable:
-    """The program kept for each task, and the sample to look up with `opsmith show RUN SAMPLE`."""
+    """The program kept for each task, and the sample to look up with `opsmith show RUN SAMPLE`. What was given to the
+    run was found in no round."""
     rows = [
-        (own.task.id, own.round, own.success_rate, kept.sample[:12] if kept.sample else own.origin, own.source.strip())
+        (
+            own.task.id,
+            *((Said("known"), None) if own.is_known or own.round < 0 else (own.round, own.success_rate)),
+            kept.sample[:12] if kept.sample else own.origin,
+            own.source.strip(),
+        )
         for kept in solutions
         for own in (kept.experience,)
     ]

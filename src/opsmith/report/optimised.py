@@ -126,7 +126,7 @@ def describe_gain(run: OptimisedRun) -> Iterator[str]:
     tokens = usage.input_tokens + usage.output_tokens
     yield f"it took {count_noun(usage.requests, 'request')}, {tokens:,} tokens, cost {format_cost(usage)}{measured}"
     cost = run.cost
-    if cost is not None:
+    if cost is not None and cost.usd != 0:  # rules, or a model of one's own: nothing was paid
         dollars = "cost unknown" if cost.usd is None else f"${cost.usd:.5f}" if cost.usd else "$0"
         seconds = "" if cost.measured_seconds is None else f", {cost.measured_seconds:.2f} s of measuring"
         yield f"one per cent of the mean gain took {cost.tokens:,.0f} tokens, {dollars}{seconds}"
@@ -181,5 +181,7 @@ def _describe_metrics(metrics: PartnerMetrics, quality: str) -> str:
     geometric, mean = metrics.geometric, metrics.mean
     if geometric is None or mean is None:
         return f"beside {metrics.partner}: no ratio that may be said"
-    means = f"geometric mean over {count_noun(geometric.tasks, 'task')}; plain mean {mean}"
+    if geometric.tasks == 1:
+        return f"{geometric.value:.3f} times as {quality} as {metrics.partner} (one task)"
+    means = f"geometric mean over {geometric.tasks} tasks; plain mean {mean}"
     return f"{geometric} times as {quality} as {metrics.partner}, {means}"

@@ -15,13 +15,12 @@ from opsmith.report.conversations import ExampleReader, is_tool_turn, list_calls
 from opsmith.report.differences import find_difference
 from opsmith.report.optimised import describe_suggestion
 from opsmith.report.tables import DESCRIPTION, count_noun, make_table
-from opsmith.report.verdicts import name_fault, verdict_json
+from opsmith.report.verdicts import explain_verdict, name_fault, verdict_json
 from opsmith.results.optimisation import find_parent
 from opsmith.results.refusals import RunRefusals, describe_nearness, read_refusals
 from opsmith.store import Store
 from opsmith.store.queries import Call, CandidateRow, SampleDetail, SampleRow
 from opsmith.store.rows import ToolCallEntry
-from opsmith.targets.capabilities import explain_message
 
 PASSED = 5  # samples that a task's page names
 
@@ -48,8 +47,8 @@ def sample_text(detail: SampleDetail, task: Task) -> Iterator[str]:
 
 def _write_candidate(candidate: CandidateRow, task: Task) -> Iterator[str]:
     what = "program" if candidate.final else "earlier program, which does not count"
-    yield f"--- verdict ---\n{explain_message(task, candidate.verdict.message)}"
-    yield from (f"warning: {warning}" for warning in candidate.verdict.warnings)
+    yield f"--- verdict ---\n{explain_verdict(task, candidate.verdict)}"
+    yield from (f"warning: {warning}" for warning in candidate.verdict.public_warnings)
     yield f"{_write_heading(candidate.agent, what)}\n{candidate.source or '(no program)'}"
 
 

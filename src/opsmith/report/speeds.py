@@ -213,7 +213,7 @@ def list_reasons(rows: Iterable[SpeedRow]) -> list[str]:
     for row in rows:
         if row.reason:
             places.setdefault(row.reason, []).append(f"{row.task} {row.shape_set}".strip())
-    return [f"{list_names(names, _MOST_PLACES)}: {reason}" for reason, names in places.items()]
+    return [f"{list_names(list(dict.fromkeys(own)), _MOST_PLACES)}: {reason}" for reason, own in places.items()]
 
 
 def describe_speed(measurement: SpeedMeasurement) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
-from opsmith.records import Outcome, Stage, Verdict, printable, to_json
+from opsmith.judging.execution import is_crash
+from opsmith.records import FOR_PEOPLE, Level, Outcome, Stage, Task, Verdict, printable, to_json
+from opsmith.targets.capabilities import explain_message
 
 
 def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
@@ -38,9 +41,22 @@ def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def verdict_text(task: str, verdict: Verdict, message: str) -> str:
-    """`bmm_0: passed: 12 trials`, or the stage and every finding under it; `message`: the verdict's, explained."""
-    name = printable(task)
+def explain_verdict(task: Task | None, verdict: Verdict) -> str:
+    """What people are shown of it: its message with the words of the task's language explained, without the crash that
+    a finding with a line explains, and what prompts leave out."""
+    first, *others = verdict.errors or (None,)
+    if first is not None and is_crash(first) and others and others[0].line is not None:
+        verdict = replace(verdict, errors=tuple(others))
+    message = verdict.message if task is None else explain_message(task, verdict.message)
+    if verdict.passed and verdict.scrutiny.startswith(Level.CHEAP):
+        message = message.replace("passed:", f"passed ({Level.CHEAP}):", 1)
+    notes = (text.removeprefix(FOR_PEOPLE) for text in verdict.warnings if text.startswith(FOR_PEOPLE))
+    return "\n".join([message, *(f"  for you:  {note}" for note in notes)])
+
+
+def verdict_text(name: str, verdict: Verdict, task: Task | None) -> str:
+    """`bmm_0: passed: 12 trials`, or the stage and every finding under it."""
+    name, message = printable(name), printable(explain_verdict(task, verdict), keep="\n")
     if verdict.passed:
         return f"{name}: {message}"
     blame = "" if verdict.charged_to.value == "candidate" else f" (at fault: {name_fault(verdict.charged_to)})"

@@ -80,13 +80,12 @@ class RunQueries(RequestQueries):
         matches = [name] if name in ids else named[-1:] or [run for run in ids if run.startswith(name or "")]
         if name and len(matches) == 1:
             return matches[0]
-        if not ids:
+        if name is None:
             raise UsageError(f"{self.path}: no runs here; expected some, made by `opsmith run`; try: --out DIR")
-        given = "" if name is None else f" {name!r}"
         problem = "no such run" if not matches else "more than one run begins so"
         meant = [run for run in reversed(self.list_runs()) if run.info.id in (matches or ids)]
-        known = _tell_apart(meant)
-        raise RunNameError(f"run{given}: {problem} in {self.path}", known, [run.info.id for run in meant])
+        known = _tell_apart(meant) or "none; try: opsmith run"
+        raise RunNameError(f"run {name!r}: {problem} in {self.path}", known, [run.info.id for run in meant])
 
     def read_info(self, run: str) -> RunInfo | None:
         rows = self.fetch_rows(select(schema.run).where(schema.run.c.id == run))

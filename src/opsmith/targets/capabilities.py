@@ -132,7 +132,8 @@ def make_sampler(target: Target) -> Sampler:
     if not isinstance(target, Sampled):
         tuned = ", or opsmith optimise --model tuner for programs that are there" if isinstance(target, Tuned) else ""
         raise UsageError(
-            f"model 'embedded': target {target.name!r} has no sampler; try: --model with a language model's name "
+            f"no language model is named, and 'embedded', the default, writes no programs in {target.name}: "
+            f"target {target.name!r} has no sampler; try: --model with a language model's name "
             f"(opsmith models lists them){tuned}"
         )
     return target.make_sampler()

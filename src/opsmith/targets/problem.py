@@ -21,7 +21,11 @@ from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 NAME = "problem"
-TRY_TARGET = "try: --target c (or cuda, wgsl, metal, a language's TOML file), or a line `target: c` in the file"
+EXAMPLE = "c"  # a language that takes problems
+NO_PROGRAM = f"no program was tried: write plain/{{task}}.c, then add --target {EXAMPLE}"
+TRY_TARGET = (
+    f"try: --target {EXAMPLE} (or cuda, wgsl, metal, a language's TOML file), or a line `target: c` in the file"
+)
 
 
 @lru_cache(maxsize=512)

@@ -6,6 +6,10 @@ of one prompt, by `sampling`. Sampling is computing, so it runs in processes of 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from opsmith.errors import UsageError
+from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.order import Order
 from opsmith.targets import Target
 from opsmith_lab.models.sampling import PromptSampler
@@ -20,7 +24,29 @@ class EmbeddedModel(ProgramModel):
         super().__init__("embedded", target, PromptSampler(target, noise).answer_request, arguments, workers)
 
 
-def make_embedded(order: Order) -> EmbeddedModel:
+@dataclass
+class SilentModel:
+    """In its place where known programs may leave nothing to ask: it refuses what it is asked."""
+
+    refusal: UsageError
+    name: str = "embedded"
+    context_window: int | None = None
+    is_language_model: bool = False
+
+    async def complete(self, _: Request) -> Reply:
+        raise self.refusal
+
+    async def close(self) -> None:
+        """Nothing runs."""
+
+
+def make_embedded(order: Order) -> ChatModel:
     """The model that the settings of a run ask for. Raises UsageError."""
     order.refuse_base_url()
-    return EmbeddedModel(order.require_target("sample"), order.settings.method.noise, order.settings.place.workers)
+    target, settings = order.require_target("sample"), order.settings
+    try:
+        return EmbeddedModel(target, settings.method.noise, settings.place.workers)
+    except UsageError as refusal:
+        if settings.teamwork.showing.known is None:
+            raise
+        return SilentModel(refusal)
