@@ -109,13 +109,15 @@ def conduct_study1(
     alike = Counter({each.box.name: each.box.domain for each in searches}.values())
     analysis = analyse_searches(searches, seconds, [*notes, describe_power(results, max(alike.values()))])
     seeds = sorted({each.seed for each in searches})
+    of_arms = {arm: sorted({each.seed for each in searches if each.arm == arm}) for arm in arms}
+    fewer = [f"{arm}: {', '.join(map(str, own))}" for arm, own in of_arms.items() if own and own != seeds]
     size = f"{len(problems)} problems, {len(searches):,} searches of {BUDGET} evaluations"
     report = ExperimentReport(
         "study1",
         STUDIES["study1"],
         "Proposals one after another, from the bounds and the values of earlier ones alone: how good they are, and "
         "whether they change with what the values say.",
-        f"{size}; seeds {', '.join(map(str, seeds))}",
+        f"{size}; seeds {', '.join(map(str, seeds))}" + f" ({'; '.join(fewer)})" * bool(fewer),
         (OPTIMISER, *(model.name for model in models)),
         seeds,
         problems,

@@ -30,6 +30,7 @@ INTERVALS = (
 
 Name = tuple[str, str]  # model or OPTIMISER, and arm
 Searched = Mapping[Name, Mapping[tuple[str, int], Search]]  # by problem and seed
+UNTESTED = "adaptation not tested: no two problems of a set have the same bounds; add --sets few"
 
 
 def analyse_searches(searches: Sequence[Search], seconds: Mapping[str, float], notes: Sequence[str]) -> Analysis:
@@ -46,6 +47,11 @@ def analyse_searches(searches: Sequence[Search], seconds: Mapping[str, float], n
     finding = f"pairs won over {_say(base)} after {BUDGET} evaluations: " + ", ".join(
         f"{_say((row.model, row.arm))} {row.estimate:.2f}" for row in against if row.estimate
     )
+    if not any(adaptation.values()):
+        finding = f"{UNTESTED}; {finding}"
+    for name, own in searched.items():
+        if name[0] != OPTIMISER and (lost := _count_lost(own)):
+            finding += f"; {_say(name)} lost {lost:,} of {len(own) * BUDGET:,} evaluations"
     tables = [
         _tabulate_adaptation(adaptation),
         *(_tabulate_wins(searched, rows, of) for of in sets),
@@ -180,6 +186,10 @@ def _tabulate_physical(searched: Searched) -> DataTable:
     return DataTable("Physical systems: best value, mean over seeds", columns, lines)
 
 
+def _count_lost(own: Mapping[tuple[str, int], Search]) -> int:
+    return sum(int(np.isnan(each.trajectory.values).sum()) for each in own.values())
+
+
 def _tabulate_faults(searched: Searched) -> DataTable:
     """Replies that were no proposal, with one as it came."""
     lines: list[tuple[Value, ...]] = []
@@ -188,11 +198,10 @@ def _tabulate_faults(searched: Searched) -> DataTable:
         if name[0] == OPTIMISER:
             continue
         kinds = Counter(fault.kind for fault in faults)
-        lost = sum(int(np.isnan(each.trajectory.values).sum()) for each in own.values())
         shown = next((fault.reply for fault in faults if fault.reply.strip()), "")[:80]
         requests = sum(each.usage.requests for each in own.values())
         counts = (kinds[kind] for kind in (EMPTY, NO_POINT, OUT_OF_BOUNDS))
-        lines.append((_say(name), requests, *counts, lost, shown))
+        lines.append((_say(name), requests, *counts, _count_lost(own), shown))
     counted = dict.fromkeys(("requests", EMPTY, NO_POINT, OUT_OF_BOUNDS, "evaluations lost"), COUNT)
     return DataTable("Replies that were no proposal", {"arm": TEXT, **counted, "one of them": TEXT}, lines)
 
