@@ -72,7 +72,7 @@ def print_forecast(
     """The exit code. less_tasks: what is asked for if all known programs, `given` tasks', are right, which nobody knows
     before they are judged; None: nothing hangs on that."""
     from opsmith.forecast.forecast import Measure, describe_expectation, forecast_run, list_assumptions
-    from opsmith.forecast.table import tabulate_run
+    from opsmith.forecast.table import describe_duration, tabulate_run
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
 
@@ -97,7 +97,7 @@ def print_forecast(
             print(f"Were all of them right, {len(less_tasks)} of {len(tasks)} tasks would be asked for:")
         if least is not None:
             open_console().print(tabulate_run(least))
-        open_console().print(describe_expectation([forecast]), *assumed, sep="\n")
+        open_console().print(describe_expectation([forecast]), describe_duration([forecast]), *assumed, sep="\n")
     return 0
 
 

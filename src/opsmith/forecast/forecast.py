@@ -27,13 +27,43 @@ from opsmith.models.table import (
 )
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
-from opsmith.results.precedents import Precedent, describe_basis, guess_rounds, name_runs, read_precedents
+from opsmith.results.precedents import (
+    Precedent,
+    describe_basis,
+    find_pace,
+    guess_rounds,
+    name_runs,
+    read_precedents,
+)
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.store.spending import RunPace
 from opsmith.targets import get_target
 from opsmith.targets.protocols import GUARDIAN
 
 RESULT_TOKENS = 1024  # of what a tool says
+
+
+@dataclass(frozen=True)
+class Duration:
+    """How long requests take, and judging their programs, at the pace of a stored run. In seconds."""
+
+    pace: RunPace
+    requests: int
+    at_once: int  # requests
+    workers: int
+
+    @property
+    def asking(self) -> tuple[float, float]:
+        """With as many at once as are allowed, and as that run's replies came one after another."""
+        alone = self.requests * self.pace.request_s / max(1, min(self.at_once, self.requests))
+        return alone, self.requests * self.pace.reply_s
+
+    @property
+    def judging(self) -> float:
+        """Of as many different programs for a request as that run had; while others are asked for."""
+        programs = self.requests * self.pace.programs / self.pace.requests
+        return programs * self.pace.program_s / max(1, min(self.workers, programs))
 
 
 @dataclass(frozen=True)
@@ -49,6 +79,7 @@ class Forecast:
     expected_rounds: float | None  # the mean over the precedents; None: another run's spending is the measure
     expected: Usage
     precedents: tuple[str, ...]  # the stored runs that tell what is expected; (): a guess, or a measure
+    duration: Duration | None = None  # of what is expected; None: no stored run of its model tells
 
 
 @dataclass(frozen=True)
@@ -96,11 +127,12 @@ def forecast_run(
     limit = _bill_team(settings, tasks, listed) if listed else Usage(cost_usd=0.0)
     model, seed = settings.provider.model, settings.seed
     if measure is not None:
-        return Forecast(name, model, seed, first, None, measure.most, None, measure.expected, ())
+        duration = expect_duration(settings, tasks, measure.expected, store)
+        return Forecast(name, model, seed, first, None, measure.most, None, measure.expected, (), duration)
     precedents = list_precedents(settings, tasks, store)
     held, expected = expect_run(settings, tasks, precedents, listed)
-    runs = name_runs(precedents)
-    return Forecast(name, model, seed, first, len(listed) + optimise, limit + steps, held, expected, runs)
+    runs, duration = name_runs(precedents), expect_duration(settings, tasks, expected, store)
+    return Forecast(name, model, seed, first, len(listed) + optimise, limit + steps, held, expected, runs, duration)
 
 
 def list_precedents(settings: Settings, tasks: Sequence[Task], store: Store | None) -> tuple[Precedent, ...]:
@@ -129,6 +161,14 @@ def expect_run(
     if improving:
         usage += bill_steps(usual, tasks).scale(improving / optimise)
     return len(solving) / count + improving, usage
+
+
+def expect_duration(settings: Settings, tasks: Sequence[Task], expected: Usage, store: Store | None) -> Duration | None:
+    """Of so many requests; None: no run of the store has asked the model."""
+    target = get_target(tasks[0].target).name
+    pace = find_pace(store, settings.as_flat("json"), target) if store is not None else None
+    own = settings.provider.concurrency, settings.place.workers
+    return None if pace is None else Duration(pace, expected.requests, *own)
 
 
 def describe_expectation(forecasts: Sequence[Forecast]) -> str:

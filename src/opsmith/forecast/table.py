@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from opsmith.forecast.forecast import Forecast
+from opsmith.forecast.forecast import Duration, Forecast
 from opsmith.models.roles import shorten_model
 from opsmith.records import Usage
-from opsmith.report.tables import make_table
+from opsmith.report.tables import format_duration, make_table
 
 _COLUMNS = ("rounds", "requests", "input", "output", "USD")
 
@@ -56,6 +56,25 @@ def tabulate_forecasts(name: str, runs: Sequence[Forecast]) -> Table:
     )
     rows.add_row("all", "", "", "", *expected, "", most[0], most[-1])
     return rows
+
+
+def describe_duration(forecasts: Sequence[Forecast]) -> str:
+    """How long what is expected of runs takes that go one after another, a line for each stored run that tells."""
+    known: dict[str, list[Duration]] = {}
+    for forecast in forecasts:
+        if forecast.duration is not None:
+            known.setdefault(forecast.duration.pace.run, []).append(forecast.duration)
+    lines = []
+    for run, own in known.items():
+        pace, alone, paced = own[0].pace, *(sum(each.asking[side] for each in own) for side in (0, 1))
+        asked = f"time: about {sum(each.requests for each in own):,} requests at {format_duration(pace.request_s)} each"
+        ends = f"{format_duration(alone)} with {own[0].at_once} at once, {format_duration(paced)} as they came there"
+        judging = format_duration(sum(each.judging for each in own))
+        judged = f"judging {format_duration(pace.program_s)} a program, {own[0].workers} at once: {judging}"
+        lines.append(f"{asked} (run {run}): {ends}; {judged}")
+    if unknown := sorted({each.model for each in forecasts if each.duration is None}):
+        lines.append(f"time: not known of {', '.join(unknown)}; a run with --samples 1 and --max-rounds 1 tells it")
+    return "\n".join(lines)
 
 
 def _format_rounds(rounds: float | None) -> str:

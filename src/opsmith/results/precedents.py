@@ -15,6 +15,7 @@ from opsmith.records import Usage
 from opsmith.store import Store
 from opsmith.store.queries import RunSummary
 from opsmith.store.rows import FUNCTIONAL, RoundInfo
+from opsmith.store.spending import RunPace, read_pace
 
 ADAPTIVE = "adaptive"  # `Settings.selection` as it is by default
 MOST = 8  # runs that are asked, the latest
@@ -63,6 +64,14 @@ def read_precedents(
     latest = (own or alike)[-4 * MOST :]
     same = [run for run in latest if {task.id for task in store.read_tasks(run.info.id)} == set(tasks)]
     return tuple(_read_precedent(store, run) for run in (same or own)[-MOST:])
+
+
+def find_pace(store: Store, settings: Mapping[str, Any], target: str) -> RunPace | None:
+    """Of the latest run that asked the model of these settings, where they do, in that language, however it ended."""
+    where = ("model", "base_url")
+    runs = [run.info for run in reversed(store.list_runs()) if run.samples and run.info.target == target]
+    same = (run for run in runs if all(run.settings.get(name) == settings.get(name) for name in where))
+    return next((pace for pace in (read_pace(store, run) for run in same) if pace is not None), None)
 
 
 def _is_alike(run: RunSummary, settings: Mapping[str, Any], target: str) -> bool:

@@ -16,7 +16,7 @@ from opsmith.records import Usage
 from opsmith.store import schema
 from opsmith.store.queries import Reader
 from opsmith.store.requests import is_asked, is_proposed, read_sum, sums_of_bills, tokens_of_prompt
-from opsmith.store.rows import read_prompt_names
+from opsmith.store.rows import RunInfo, read_prompt_names
 from opsmith.store.schema import reply, reply_of, request, text
 
 By = Literal["round", "task", "agent", "model"]
@@ -27,6 +27,38 @@ def usage_by(reader: Reader, run: str, by: By) -> dict[Any, Usage]:
     what = (reply.c.model if by == "model" else request.c[by]).label("what")
     query = select(what, *sums_of_bills()).join(reply, reply_of).where(request.c.run == run)
     return {row.what: read_sum(row) for row in reader.fetch_rows(query.group_by(what).order_by(what))}
+
+
+@dataclass(frozen=True)
+class RunPace:
+    """How fast a run came on: means, in seconds."""
+
+    run: str  # as people call it
+    requests: int
+    request_s: float  # from one request to its reply
+    reply_s: float  # from one reply to the next, while any was awaited
+    programs: int  # different ones that were judged
+    program_s: float  # that judging one took, at all levels
+
+
+def read_pace(reader: Reader, run: RunInfo) -> RunPace | None:
+    """None: it got no reply yet."""
+    begun, ended = func.min(reply.c.at - reply.c.seconds), func.max(reply.c.at)
+    sums = func.count().label("requests"), func.sum(reply.c.seconds).label("seconds"), (ended - begun).label("span")
+    query = select(*sums).join(request, reply_of).where(request.c.run == run.id, reply.c.requests > 0)
+    rounds = reader.fetch_rows(query.group_by(request.c.round))
+    requests, judging, programs = sum(row.requests for row in rounds), 0.0, 0
+    if not requests:
+        return None
+    for table in (schema.full_verdict, schema.verdict):  # a program that several samples hold is judged once
+        of_one = select(func.max(table.c.seconds).label("seconds")).where(
+            table.c.run == run.id, table.c.candidate != ""
+        )
+        rows = reader.fetch_rows(of_one.group_by(table.c.candidate))
+        judging, programs = judging + sum(row.seconds for row in rows), len(rows)
+    total = sum(row.seconds for row in rounds)
+    awaited = sum(min(row.span, row.seconds) for row in rounds)  # the span of one that was halted holds the halt
+    return RunPace(run.label, requests, total / requests, awaited / requests, programs, judging / max(1, programs))
 
 
 def usage_by_round(reader: Reader, run: str) -> dict[int, Usage]:

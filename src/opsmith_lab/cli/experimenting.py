@@ -129,7 +129,7 @@ def _print_forecast(
     experiments: tuple[Experiment, ...], options: ExperimentOptions, place: Callable[[], Store], as_json: bool
 ) -> None:
     from opsmith.forecast.forecast import describe_expectation, list_assumptions
-    from opsmith.forecast.table import tabulate_forecasts
+    from opsmith.forecast.table import describe_duration, tabulate_forecasts
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
     from opsmith_lab.evaluation.forecast import forecast_runs
@@ -150,8 +150,8 @@ def _print_forecast(
         return
     for name, runs in lines.items():
         open_console().print(tabulate_forecasts(name, runs))
-    expected = describe_expectation([run for runs in lines.values() for run in runs])
-    open_console().print(expected, *assumed, sep="\n")
+    every = [run for runs in lines.values() for run in runs]
+    open_console().print(describe_expectation(every), describe_duration(every), *assumed, sep="\n")
 
 
 def _run_study(
