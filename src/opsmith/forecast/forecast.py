@@ -57,7 +57,7 @@ class Duration:
     def asking(self) -> tuple[float, float]:
         """With as many at once as are allowed, and as that run's replies came one after another."""
         alone = self.requests * self.pace.request_s / max(1, min(self.at_once, self.requests))
-        return alone, self.requests * self.pace.reply_s
+        return alone, max(self.pace.request_s, self.requests * self.pace.reply_s)
 
     @property
     def judging(self) -> float:
