@@ -39,8 +39,8 @@ GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (747_000, 640_000),
-    "tokens in src/": (873_600, 735_000),
+    "tokens of the core": (767_000, 640_000),  # Metal 10,000, TVM 6,000, the search of manuals 1,500, words for people
+    "tokens in src/": (894_000, 735_000),
     "private helpers of <= 3 lines with one call": (327, 200),
     "modules with one importer": (122, 100),
     "imports of ours inside functions, outside cli": (48, 60),
