@@ -94,7 +94,12 @@ def print_forecast(
             print("The known programs are not judged before the run. Were none of them right:")
         open_console().print(tabulate_run(forecast))
         if less_tasks is not None:
-            print(f"Were all of them right, {len(less_tasks)} of {len(tasks)} tasks would be asked for:")
+            asked = (
+                f"{len(less_tasks)} of {len(tasks)} tasks would be asked for:"
+                if less_tasks
+                else "nothing would be asked."
+            )
+            print(f"Were all of them right, {asked}")
         if least is not None:
             open_console().print(tabulate_run(least))
         open_console().print(describe_expectation([forecast]), describe_duration([forecast]), *assumed, sep="\n")

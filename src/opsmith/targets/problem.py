@@ -22,7 +22,7 @@ from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 NAME = "problem"
 EXAMPLE = "c"  # a language that takes problems
-NO_PROGRAM = f"no program was tried: write plain/{{task}}.c, then add --target {EXAMPLE}"
+NO_PROGRAM = f"no program was tried: add --target {EXAMPLE}, which needs plain/{{task}}.c beside the file"
 TRY_TARGET = (
     f"try: --target {EXAMPLE} (or cuda, wgsl, metal, a language's TOML file), or a line `target: c` in the file"
 )
