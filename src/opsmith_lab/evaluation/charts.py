@@ -101,7 +101,7 @@ def describe_mark(study: Study) -> str:
 
 def mark_chart(report: ExperimentReport, chart: Chart) -> Chart:
     """The chart with what made it, how much it shows, and what its whiskers are."""
-    size = f"n = {report.size}"
+    size = f"n = {chart.size or report.size}"
     if any(point.get("low") is not None for point in chart.points):
         size += f"; whiskers: 95 %, {', '.join(chart.lines)}"
     if chart.options.get("paper"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from opsmith.models.roles import shorten_model
 from opsmith.records import Usage
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
+from opsmith.results.intervals import bound_share
 from opsmith_lab.evaluation.analysis import Analysis, Chart, Row
 from opsmith_lab.evaluation.measure import MeanEstimate, average_tasks
 from opsmith_lab.evaluation.permutation import PermutationResult, permute_columns
@@ -104,7 +106,11 @@ def compare_bests(first: Iterable[Search], second: Iterable[Search], place: int 
         if (problem, seed) in other:
             beside = other[problem, seed]
             wins.setdefault(seed, {})[problem] = 0.5 if value == beside else float(value < beside)
-    return average_tasks(list(wins.values()))
+    estimate = average_tasks(list(wins.values()))
+    if estimate is None or estimate.low is None or estimate.low != estimate.high:
+        return estimate
+    low, high = bound_share(estimate.value, estimate.tasks)  # drawing equal pairs anew says nothing about others
+    return replace(estimate, low=low, high=high)
 
 
 def _sort_searches(searches: Iterable[Search]) -> Searched:
@@ -226,7 +232,9 @@ def _draw_wins(searched: Searched, base: Name, of: str) -> Chart:
             points.append({"x": place, "series": _say(name), **row.scale_ends()})
     title = f"Pairs won over {_say(base)}, {'all problems' if of == ALL else of}"
     words = {"title": title, "x_title": "evaluations", "y_title": "share of pairs won"}
-    return Chart("lines", points, {**words, "y_domain": [0, 1]}, ("over problems and seeds",))
+    shown = [each for own in searched.values() for each in _select(own, of)]
+    size = f"{len({each.box.name for each in shown}):,} problems, {len(shown):,} searches of {BUDGET} evaluations"
+    return Chart("lines", points, {**words, "y_domain": [0, 1]}, ("over problems and seeds",), size)
 
 
 def _draw_ways(rows: Sequence[Row]) -> Chart:
