@@ -107,7 +107,7 @@ def compare_bests(first: Iterable[Search], second: Iterable[Search], place: int 
             beside = other[problem, seed]
             wins.setdefault(seed, {})[problem] = 0.5 if value == beside else float(value < beside)
     estimate = average_tasks(list(wins.values()))
-    if estimate is None or estimate.low is None or estimate.low != estimate.high:
+    if estimate is None or estimate.low is None or estimate.high is None or estimate.high - estimate.low > 1e-9:
         return estimate
     low, high = bound_share(estimate.value, estimate.tasks)  # drawing equal pairs anew says nothing about others
     return replace(estimate, low=low, high=high)
