@@ -50,8 +50,10 @@ class Chart:
     drawing: str  # a name in `charts.DRAWINGS`
     points: Sequence[Mapping[str, Any]]
     options: Mapping[str, Any] = field(default_factory=dict)  # the drawing's other arguments; `title` is the finding
-    lines: tuple[str, ...] = ()  # small, below the title: who made it, how many; of an analysis: what whiskers are over
-    size: str = ""  # how much stands behind it; "": all that the page is of
+    lines: tuple[
+        str, ...
+    ] = ()  # small, below the title: who made it, how many; of an analysis: what whiskers are over,
+    # and how much stands behind it where that is less than the page
 
 
 @dataclass(frozen=True)

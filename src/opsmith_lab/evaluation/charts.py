@@ -101,9 +101,10 @@ def describe_mark(study: Study) -> str:
 
 def mark_chart(report: ExperimentReport, chart: Chart) -> Chart:
     """The chart with what made it, how much it shows, and what its whiskers are."""
-    size = f"n = {chart.size or report.size}"
+    over, own_size = (*chart.lines, "", "")[:2]
+    size = f"n = {own_size or report.size}"
     if any(point.get("low") is not None for point in chart.points):
-        size += f"; whiskers: 95 %, {', '.join(chart.lines)}"
+        size += f"; whiskers: 95 %, {over}"
     if chart.options.get("paper"):
         size += "; hollow: the paper's, of its 26 tasks"
     return replace(chart, lines=tuple(filter(None, (report.mark, size))))

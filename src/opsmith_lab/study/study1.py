@@ -234,7 +234,7 @@ def _draw_wins(searched: Searched, base: Name, of: str) -> Chart:
     words = {"title": title, "x_title": "evaluations", "y_title": "share of pairs won"}
     shown = [each for own in searched.values() for each in _select(own, of)]
     size = f"{len({each.box.name for each in shown}):,} problems, {len(shown):,} searches of {BUDGET} evaluations"
-    return Chart("lines", points, {**words, "y_domain": [0, 1]}, ("over problems and seeds",), size)
+    return Chart("lines", points, {**words, "y_domain": [0, 1]}, ("over problems and seeds", size))
 
 
 def _draw_ways(rows: Sequence[Row]) -> Chart:
