@@ -39,14 +39,17 @@ def test_a_forged_clock_is_contradicted_by_ours_on_the_other_machine(
     assert "the clock outside it" in report.measurement.reason
 
 
-OF_PROCESS = "what the clock of its process says"
+OF_PROCESS, OF_PARTNER = "what the clock of its process says", "beside the program the partner takes"
 
 
 @pytest.mark.parametrize(
     ("attack", "words"),
     [
-        ("patched_partner", ["beside the program the partner takes"]),
-        ("answers_ahead", ["the clock outside it", OF_PROCESS]),  # whichever a busy machine lets speak first
+        ("patched_partner", [OF_PARTNER]),
+        (
+            "answers_ahead",
+            ["the clock outside it", OF_PROCESS, OF_PARTNER],
+        ),  # whichever a busy machine lets speak first
         ("forged_by_a_quarter", [OF_PROCESS]),
     ],
 )
