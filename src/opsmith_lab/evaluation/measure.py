@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,15 @@ def average_tasks(seeds: Sequence[Mapping[str, float]], is_geometric: bool = Fal
     own = tuple(bound_mean([list(seed.values())], is_geometric)[0] for seed in present)
     table = [[seed.get(task, math.nan) for task in tasks] for seed in present]
     return MeanEstimate(*bound_mean(table, is_geometric), tasks=len(tasks), samples=0, seeds=own)
+
+
+def average_shares(seeds: Sequence[Mapping[str, float]]) -> MeanEstimate | None:
+    """The same of shares: where all are equal, which drawing them anew would take for certain, Wilson's interval."""
+    mean = average_tasks(seeds)
+    if mean is None or mean.low is None or mean.high is None or mean.high - mean.low > 1e-9:
+        return mean
+    low, high = bound_share(mean.value, mean.tasks)
+    return replace(mean, low=low, high=high)
 
 
 def _bound_seeds(seeds: Sequence[Counts], k: int | None) -> Bounds:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from opsmith.models.roles import shorten_model
 from opsmith.records import Usage
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
-from opsmith.results.intervals import bound_share
 from opsmith_lab.evaluation.analysis import Analysis, Chart, Row
-from opsmith_lab.evaluation.measure import MeanEstimate, average_tasks
+from opsmith_lab.evaluation.measure import MeanEstimate, average_shares, average_tasks
 from opsmith_lab.evaluation.permutation import PermutationResult, permute_columns
 from opsmith_lab.study.adaptation import find_gains, rank_proposals
 from opsmith_lab.study.arms import BUDGET
@@ -106,11 +104,7 @@ def compare_bests(first: Iterable[Search], second: Iterable[Search], place: int 
         if (problem, seed) in other:
             beside = other[problem, seed]
             wins.setdefault(seed, {})[problem] = 0.5 if value == beside else float(value < beside)
-    estimate = average_tasks(list(wins.values()))
-    if estimate is None or estimate.low is None or estimate.high is None or estimate.high - estimate.low > 1e-9:
-        return estimate
-    low, high = bound_share(estimate.value, estimate.tasks)  # drawing equal pairs anew says nothing about others
-    return replace(estimate, low=low, high=high)
+    return average_shares(list(wins.values()))
 
 
 def _sort_searches(searches: Iterable[Search]) -> Searched:
