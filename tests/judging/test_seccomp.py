@@ -131,8 +131,8 @@ def test_every_call_is_in_one_table():
 
 
 OTHER = """
-import json, platform
-platform.machine = lambda: {machine!r}
+import json, os, types
+os.uname = lambda: types.SimpleNamespace(machine={machine!r})
 from opsmith.running import seccomp, syscalls
 print(json.dumps([syscalls.MACHINE.audit, syscalls.NETWORK, seccomp._write_filter(4711, False, True)]))
 """

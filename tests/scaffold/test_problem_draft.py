@@ -113,7 +113,7 @@ def test_a_frame_that_nobody_filled_in_is_known_as_one_and_the_task_file_is_not_
     assert not is_frame(task, frame.replace("{", "{ y[0] = x[0];", 1))
     with Pool(1) as pool:
         (found,) = judge_files([tmp_path / "halved.yaml"], ProgramSource(target="c"), pool)
-    text = verdict_text(found.name, found.verdict, found.message)
+    text = verdict_text(found.name, found.verdict, found.task)
     assert "still a frame" in text
     assert "at fault" not in text
     assert exit_code([found.verdict]) == 2
