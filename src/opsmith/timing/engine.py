@@ -32,7 +32,7 @@ from typing import Any, Protocol
 SLOT_MEMORY = 256 << 20  # bytes of all slots together
 TURN_NS = 4e6  # how long a turn should take
 MOST_SLOTS = 4096  # of one side
-LEAST_CHECKS = 4  # outputs of each process that are compared, however long it takes
+LEAST_CHECKS = 12  # outputs of each process that are compared, however long it takes
 LEAST_PAIRS = 6  # of each process, however long they take
 LEAST_GAIN = 1.03  # what is less than that is the machine's noise
 CONTRADICTION = 1.3  # times what one clock says of a turn the other one may say: turns are short
