@@ -29,7 +29,7 @@ from opsmith.targets import get_target
 from opsmith.targets.protocols import Equipped
 
 LIBRARY = Path(__file__).parents[1] / "attacks"
-LANGUAGES = ("step", "c", "cuda", "wgsl", "metal")  # that the library has programs in
+LANGUAGES = ("step", "c", "cuda", "wgsl", "metal", "tvm")  # that the library has programs in
 RIGHT, CLOCKS = "right", "clocks"  # classes that must pass, and that may, where no claim to be fast is believed
 SIZES = "small"  # at which they are measured
 _HEAD = 6  # lines that are looked at

@@ -29,7 +29,7 @@ LIMITS = CommandLimits(
     cpu_seconds=4, seconds=15.0, memory=None, resident=2 << 30, file_bytes=0, printed_bytes=1 << 12, open_files=32
 )  # it writes no files
 _LARGEST_ALLOCATION = 1024  # MiB, of the candidate's own: malloc gives NULL beyond
-_CALLS = "calls.bin"
+_CALLS, _ASSEMBLY = "calls.bin", "program.s"
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class FailedProgram:
     flags: BuildFlags
     calls: Sequence[CallData]
     threads: int = 1
+    assembly: str = ""  # what is linked with it
 
 
 def read_program(task_text: str, source: str, isa: Isa, inputs: bytes | memoryview) -> FailedProgram:
@@ -53,9 +54,15 @@ def read_program(task_text: str, source: str, isa: Isa, inputs: bytes | memoryvi
 
 def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tuple[Diagnostic, ...]:
     """What sanitizers say of it; none: they see nothing, or cannot be asked."""
+    reader = ReportReader(failed.source, SOURCE, tuple(_label_arrays(failed.problem)))
+    return reader.read_report(run_with_sanitizers(failed, limits))
+
+
+def run_with_sanitizers(failed: FailedProgram, limits: CommandLimits = LIMITS) -> str:
+    """What the program and sanitizers print; "": they cannot be asked."""
     toolchain, program = find_toolchain(), _build_program(failed)
     if toolchain is None or program is None:
-        return ()
+        return ""
     order = CommandOrder(
         {PROGRAM: program, _CALLS: write_calls(failed.calls)},
         [[f"./{PROGRAM}"]],
@@ -66,10 +73,7 @@ def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tu
         executes_folder=True,
     )
     result = run_commands(order, limits)
-    if isinstance(result, CommandFailure):
-        return ()
-    reader = ReportReader(failed.source, SOURCE, tuple(_label_arrays(failed.problem)))
-    return reader.read_report(result.messages)
+    return "" if isinstance(result, CommandFailure) else result.messages
 
 
 def _build_program(failed: FailedProgram) -> bytes | None:
@@ -79,8 +83,10 @@ def _build_program(failed: FailedProgram) -> bytes | None:
         SOURCE: failed.source.encode("utf-8", "replace"),
         HEADER: signature.header.encode(),
         DRIVER: write_driver(signature, _LARGEST_ALLOCATION).encode(),
+        **({_ASSEMBLY: failed.assembly.encode()} if failed.assembly else {}),
     }
-    result = run_compiler(CompileOrder(files, write_commands(failed.flags, SOURCE, HEADER), PROGRAM))
+    sources = [SOURCE, *([_ASSEMBLY] if failed.assembly else [])]
+    result = run_compiler(CompileOrder(files, write_commands(failed.flags, sources, HEADER), PROGRAM))
     return result.data if isinstance(result, Artefact) else None
 
 

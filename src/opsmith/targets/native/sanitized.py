@@ -157,8 +157,8 @@ def _list_chunks(call: CallData) -> Iterator[bytes | memoryview]:
         yield struct.pack("=d", number) if isinstance(number, float) else _NUMBER.pack(number)
 
 
-def write_commands(flags: BuildFlags, source: str, header: str) -> Sequence[Sequence[str]]:
+def write_commands(flags: BuildFlags, sources: Sequence[str], header: str) -> Sequence[Sequence[str]]:
     """What makes PROGRAM: the flags of the build, but for optimisation, warnings and links of fast-math."""
     compile_flags = [flag for flag in flags.compile_flags if not flag.startswith(("-O", "-W"))]
     libraries = [flag for flag in flags.link_flags if flag.startswith("-l")]
-    return [[*compile_flags, *_INSTRUMENTATION, "-include", header, source, DRIVER, "-o", PROGRAM, *libraries]]
+    return [[*compile_flags, *_INSTRUMENTATION, "-include", header, *sources, DRIVER, "-o", PROGRAM, *libraries]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from string import Template
 
 from opsmith.errors import UsageError
@@ -12,7 +13,9 @@ from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.compiler import CompileFailure
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import BuildRefusal, explain_lack_of_compiler
+from opsmith.targets.native.explain import read_program, run_with_sanitizers
 from opsmith.targets.native.flags import find_isa
+from opsmith.targets.native.layout import DELAYED
 from opsmith.targets.native.programs import NativePrograms, open_cache
 from opsmith.targets.native.prompt_texts import PromptTexts, append_example, read_prompt_file, write_improvement_prompt
 from opsmith.targets.native.task import NativeOptions, read_native_task, read_task_problem
@@ -21,10 +24,20 @@ from opsmith.targets.programs import Build
 from opsmith.targets.protocols import PROPOSER
 from opsmith.targets.trial import Checked
 from opsmith.targets.tvm.compiling import TvmOrder, compile_texts, describe_tvm, explain_lack_of_tvm
-from opsmith.targets.tvm.interface import check_head, name_type, write_head, write_unit
-from opsmith.targets.tvm.source import check_source, is_program, refuse_parallel, write_canonical
+from opsmith.targets.tvm.instrumenting import explain_report, instrument, write_checks
+from opsmith.targets.tvm.interface import check_head, list_arrays, name_type, write_head, write_unit
+from opsmith.targets.tvm.source import (
+    check_source,
+    explain_vector_scalars,
+    is_program,
+    refuse_parallel,
+    refuse_shared_scalars,
+    write_canonical,
+)
 
-VERIFIER = "tvm-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "tvm-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+
+_CHECKED = "checked"  # the form of a program that explains its failure
 
 TEXTS = PromptTexts("opsmith.targets.tvm", ".tvm", NativeOptions(), write_head)
 
@@ -42,6 +55,8 @@ class TvmTarget(NativeTasks, NativePrograms):
     @staticmethod
     def explain_lack() -> str:
         return explain_lack_of_tvm() or explain_lack_of_compiler()
+
+    explained_kinds = frozenset({"RUN", "MEMORY", "STATE", "RACE", "DATA"})
 
     def describe_toolchain(self) -> str:
         return f"{describe_tvm()} {super().describe_toolchain()}"
@@ -76,12 +91,12 @@ class TvmTarget(NativeTasks, NativePrograms):
         checked = super().check_program(task, source)
         problem, options = read_native_task(task.text)
         errors: tuple[Diagnostic, ...] = checked.errors or check_head(problem, source)
-        if not errors and options.threads == 1:
-            errors = refuse_parallel(source)
+        if not errors:
+            errors = refuse_parallel(source) if options.threads == 1 else refuse_shared_scalars(source)
         return Checked(Stage("PARSE"), errors=errors) if errors else checked
 
     def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
-        assembly = self._compile(task, source)
+        assembly = self._compile(task, source, {"": source})
         if not isinstance(assembly, Mapping):
             raise UsageError(f"task {task.id!r}: the program does not compile")
         return assembly[""], find_isa().name
@@ -89,23 +104,36 @@ class TvmTarget(NativeTasks, NativePrograms):
     def explain_failure(
         self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
     ) -> tuple[Diagnostic, ...]:
-        return ()
+        problem = read_task_problem(task.text)
+        program = instrument(source, list_arrays(problem))
+        assembly = self._compile(task, source, {_CHECKED: program.text})
+        if not isinstance(assembly, Mapping):
+            return ()
+        unit = f"#define OPSMITH_OWN\n{write_checks(is_explained=True)}{write_unit(problem)}"
+        failed = replace(read_program(task.text, unit, find_isa(), inputs), assembly=assembly[_CHECKED])
+        return explain_report(program, source, run_with_sanitizers(failed)) or explain_vector_scalars(source)
 
     def build_forms(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
-        assembly = self._compile(task, source)
+        """A build that delays threads has the checks in place of that: they see every race."""
+        problem = read_task_problem(task.text)
+        hooks = write_checks(is_explained=False)
+        checked = {one.name: replace(one, surroundings=one.surroundings + hooks) for one in variants}
+        variants = [checked[one.name] if one.name == DELAYED else one for one in variants]
+        texts = {DELAYED: instrument(source, list_arrays(problem)).text} if DELAYED in checked else {}
+        assembly = self._compile(task, source, {"": source, **texts})
         if isinstance(assembly, BuildRefusal):
             return Build({}, assembly.errors)
         if isinstance(assembly, CompileFailure):
             return Build({}, failure=assembly.reason)
-        unit = write_unit(read_task_problem(task.text))
-        return self._build_variants(task, unit, options, variants, assembly)
+        build = self._build_variants(task, write_unit(problem), options, variants, assembly)
+        return replace(build, toolchain=f"{describe_tvm()}, {build.toolchain}")
 
     def _compile(
-        self, task: Task, source: str, processor: str = ""
+        self, task: Task, source: str, texts: Mapping[str, str], processor: str = ""
     ) -> Mapping[str, str] | BuildRefusal | CompileFailure:
-        """The assembly by variant; `processor`: in place of this machine's."""
+        """The assembly of its forms by name; `processor`: in place of this machine's."""
         digest = hash_problem(read_task_problem(task.text))
-        return compile_texts(TvmOrder(digest, {"": source}, processor or find_isa().name), source, open_cache())
+        return compile_texts(TvmOrder(digest, texts, processor or find_isa().name), source, open_cache())
 
 
 TVM = TvmTarget()

@@ -79,6 +79,8 @@ def compile_texts(
         answer = _ask_fork(order)
         if isinstance(answer, BuildRefusal | CompileFailure):
             return answer
+        if answer.get("name"):  # a form of ours: the program itself compiles
+            return CompileFailure(f"the program's form {answer['name']} does not compile: {answer['message']:.200}")
         if "assembly" not in answer:
             return BuildRefusal((_explain_message(str(answer["message"]), int(answer["line"] or 0), source),))
         data = json.dumps(answer["assembly"]).encode()

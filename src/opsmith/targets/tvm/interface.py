@@ -123,6 +123,10 @@ def check_head(problem: Problem, source: str) -> tuple[Diagnostic, ...]:
             text = source.split("\n")[line - 1].strip()[:300]
             expected = ast.unparse(stated) if stated is not head.args else f"def kernel({ast.unparse(stated)}):"
             return (Diagnostic(KIND, "function", text, expected, "begin with the lines under `function`", line),)
+    for node in ast.walk(ast.Module(given.body[len(head.body) :], [])):
+        if isinstance(node, ast.Attribute) and node.attr == "match_buffer":
+            remedy = "use the arrays of the head: two names of one are not told apart"
+            return (Diagnostic(KIND, "function", "T.match_buffer", "the head's alone", remedy, node.lineno),)
     if len(given.body) == len(head.body):
         return (Diagnostic(KIND, "function", "nothing behind its head", "statements", "compute the outputs"),)
     return ()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from opsmith.records import Diagnostic
 from opsmith.targets.native.signature import FUNCTION
@@ -28,9 +29,7 @@ _INTEGERS = (
     "bitwise_and bitwise_not bitwise_or bitwise_xor ceildiv clz floordiv floormod popcount shift_left shift_right "
     "truncdiv truncmod"
 )
-_OTHERS = (
-    "prim_func handle match_buffer alloc_buffer Cast cast reinterpret if_then_else Select And Or Not Broadcast Ramp"
-)
+_OTHERS = "prim_func handle match_buffer alloc_buffer Cast cast reinterpret if_then_else Select And Or Not"
 ALLOWED = frozenset(" ".join((_TYPES, _LOOPS, _BLOCKS, _MATH, _INTEGERS, _OTHERS)).split())
 _AXES = frozenset({"spatial", "reduce", "remap", "S", "R"})  # of T.axis
 _KEYWORDS = frozenset({"dtype", "scope", "s_tir", "unroll"})
@@ -105,6 +104,41 @@ def _check_text(source: str) -> Findings:
             yield _refuse(node, f"more than {DEEPEST} expressions within each other", "less", "name parts of it")
             return
         yield from _check_node(node, parent)
+    yield from _check_arrays(tree)
+
+
+def find_arrays(tree: ast.AST) -> dict[str, list[str]]:
+    """The extents of arrays, in the words of the text, by name."""
+    arrays = {}
+    for node in (node for node, _, _ in _walk_nodes(tree) if isinstance(node, ast.Assign)):
+        call = node.value
+        words = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+        if isinstance(call, ast.Call) and words in ("T.match_buffer", "T.alloc_buffer"):
+            shape = dict(enumerate(call.args)).get(words == "T.match_buffer")
+            axes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape] * (shape is not None)
+            arrays[ast.unparse(node.targets[0])] = [ast.unparse(axis) for axis in axes if axis is not None]
+    return arrays
+
+
+def _check_arrays(tree: ast.AST) -> Findings:
+    """Whether arrays are used by an index of one entry alone: then every access of them is one that we know of."""
+    arrays, regions = find_arrays(tree), set[ast.AST]()
+    for node, parent, _ in _walk_nodes(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.reads", "T.writes"):
+            regions |= set(ast.walk(node))
+        elif isinstance(node, ast.Slice) and node not in regions:
+            yield _refuse(parent, "a slice", "an index of one entry", "write a loop: T.vectorized for vectors")
+        elif isinstance(node, ast.Subscript) and node not in regions:
+            axes = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+            name = ast.unparse(node.value)[:80]
+            if name not in arrays:
+                yield _refuse(node, f"an index of {name}", "arrays of the head, and those of T.alloc_buffer")
+            elif axes != len(arrays[name]):
+                yield _refuse(node, f"{axes} indices of {name}", f"{len(arrays[name])}: one for each axis", "")
+        elif isinstance(node, ast.Name) and node.id in arrays and node not in regions:
+            is_indexed = isinstance(parent, ast.Subscript) and parent.value is node
+            if not is_indexed and not isinstance(node.ctx, ast.Store):
+                yield _refuse(node, f"the array {node.id} without an index", "one entry: an index for each axis", "")
 
 
 def _walk_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST, int]]:
@@ -171,6 +205,8 @@ def _check_node(node: ast.AST, parent: ast.AST) -> Findings:
             yield _refuse(node.value, given[:80], f"one of {', '.join(sorted(_KEYWORDS))}")
     elif isinstance(node, ast.For | ast.While) and node.orelse:
         yield _refuse(node, "else behind a loop", _SERIAL)
+    elif isinstance(node, ast.Assign) and len(node.targets) > 1:
+        yield _refuse(node, "two names at once", "one name for each assignment", "write two lines")
 
 
 def _check_constant(node: ast.Constant) -> Findings:
@@ -215,6 +251,49 @@ def refuse_parallel(source: str) -> tuple[Diagnostic, ...]:
     return tuple(_refuse(each, given, expected, "T.serial in its place") for each in calls if each.attr == "parallel")[
         :1
     ]
+
+
+def refuse_shared_scalars(source: str) -> tuple[Diagnostic, ...]:
+    """Scalars of before a parallel loop that are assigned within it: all its iterations would write to one."""
+    for scalar in _list_scalars(read_function(source).body, frozenset(), {}):
+        if scalar.target in scalar.loops.get("T.parallel", ()):
+            given = f"{scalar.target}, assigned in a parallel loop and known before it: a race of the iterations"
+            remedy = "assign it first within the loop, or sum up in an array"
+            return (_refuse(scalar.statement, given, "scalars that each iteration has for itself", remedy),)
+    return ()
+
+
+def explain_vector_scalars(source: str) -> tuple[Diagnostic, ...]:
+    """The first scalar that is assigned in a vectorised loop, of a program with wrong values: TVM keeps one for all."""
+    for scalar in _list_scalars(read_function(source).body, frozenset(), {}):
+        if "T.vectorized" in scalar.loops:
+            given = f"{scalar.target}, assigned in a vectorised loop: all entries of the vector have one"
+            remedy = "write its expression out, or keep it in an array with an entry for each"
+            return (replace(_refuse(scalar.statement, given, "entries of arrays", remedy), kind="DATA"),)
+    return ()
+
+
+@dataclass(frozen=True)
+class _Scalar:
+    """Where a scalar is assigned: within which loops, and which scalars each of them found."""
+
+    target: str
+    statement: ast.stmt
+    loops: Mapping[str, frozenset[str]]
+
+
+def _list_scalars(
+    body: list[ast.stmt], known: frozenset[str], loops: Mapping[str, frozenset[str]]
+) -> Iterator[_Scalar]:
+    for statement in body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            if isinstance(target, ast.Name) and "T.alloc_buffer" not in ast.unparse(statement):
+                yield _Scalar(target.id, statement, loops)
+                known |= {target.id}
+        loop = ast.unparse(statement.iter).partition("(")[0] if isinstance(statement, ast.For) else ""
+        for inner in (getattr(statement, "body", []), getattr(statement, "orelse", [])):
+            yield from _list_scalars(inner, known, {**loops, loop: known} if loop else loops)
 
 
 def write_canonical(source: str) -> str:

@@ -55,12 +55,15 @@ def serve_build(fds: Sequence[int], sandbox: Sandbox) -> None:
 
 
 def compile_texts(texts: Mapping[str, str], processor: str) -> dict[str, Any]:
-    try:
-        return {"assembly": {name: compile_text(text, processor) for name, text in texts.items()}}
-    except ParserError as error:
-        return {"message": str(error.args[0]), "line": getattr(error.node, "lineno", 0)}
-    except Exception as error:  # whatever TVM raises: the text is at fault
-        return {"message": f"{type(error).__name__}: {error}", "line": 0}
+    assembly = {}
+    for name, text in texts.items():
+        try:
+            assembly[name] = compile_text(text, processor)
+        except ParserError as error:
+            return {"name": name, "message": str(error.args[0]), "line": getattr(error.node, "lineno", 0)}
+        except Exception as error:  # whatever TVM raises: the text is at fault
+            return {"name": name, "message": f"{type(error).__name__}: {error}", "line": 0}
+    return {"assembly": assembly}
 
 
 def compile_text(text: str, processor: str) -> str:
