@@ -16,18 +16,31 @@ from itertools import pairwise
 from opsmith.records import Diagnostic
 from opsmith.targets.native.source_checks import (
     KIND,
-    DirectiveChecks,
     Findings,
-    check_definition,
+    Reason,
+    SourceRules,
+    check_attributes,
     check_directive,
     check_nesting,
     check_oddities,
+    check_words,
     run_checks,
 )
 from opsmith.targets.native.tokens import LogicalLine, Token, TokenKind
 
 FUNCTION = "kernel"
-HEADERS = ("math", "stdint", "stddef", "stdlib", "string", "float", "limits", "stdbool", "immintrin", "omp")
+HEADERS = (
+    "math.h",
+    "stdint.h",
+    "stddef.h",
+    "stdlib.h",
+    "string.h",
+    "float.h",
+    "limits.h",
+    "stdbool.h",
+    "immintrin.h",
+    "omp.h",
+)
 ATTRIBUTES = frozenset(
     {"aligned", "always_inline", "assume_aligned", "cold", "const", "fallthrough", "flatten", "hot", "malloc"}
     | {"may_alias", "noclone", "noinline", "nonnull", "nothrow", "packed", "pure", "returns_nonnull", "simd"}
@@ -88,27 +101,40 @@ def _check_tokens(lines: Sequence[LogicalLine]) -> Findings:
     code = [token for line in lines if not line.is_directive for token in line.tokens]
     yield from check_oddities(lines, "C")
     for line in lines:
+        yield from check_directive(line, _RULES)
         if line.is_directive:
-            yield from check_directive(line, _CHECKS)
             yield from _check_starting(line.tokens)
-        yield from _check_words(line.tokens)
-    yield from _check_attributes([token for line in lines for token in line.tokens])
+        yield from check_words(line.tokens, _RULES)
+        yield from _check_placing(line.tokens)
+    yield from check_attributes([token for line in lines for token in line.tokens], ATTRIBUTES)
     yield from tuple(check_nesting(code)) or _check_function([token.text for token in code])
 
 
-def _check_words(tokens: Sequence[Token]) -> Findings:
-    names = [token for token in tokens if token.kind is TokenKind.NAME]
-    for token in names:
-        for pattern, expected, remedy in _REFUSED:
-            if pattern.fullmatch(token.text):
-                yield Diagnostic(KIND, "program", f"`{token.text}`", expected, remedy, token.line)
+def _check_placing(tokens: Sequence[Token]) -> Findings:
     for token, after in pairwise(tokens):
         if token.text.strip("_") in _PLACING and token.kind is TokenKind.NAME and after.text == "(":
             expected = "no attribute or function of this name"
             yield Diagnostic(KIND, "program", f"`{token.text}(`", expected, "remove it", token.line)
+        if token.text == after.text == "[":
+            yield Diagnostic(KIND, "program", "`[[`", "no attributes of C23", "use __attribute__", token.line)
 
 
-# -- directives
+def _find_reason(name: str) -> Reason | None:
+    return next(((expected, remedy) for names, expected, remedy in _REFUSED if names.fullmatch(name)), None)
+
+
+def _is_reserved(word: str) -> bool:
+    return word in ATTRIBUTES | {FUNCTION, "void"} or word.strip("_") in ATTRIBUTES
+
+
+_RULES = SourceRules(
+    language="C",
+    headers=HEADERS,
+    pragmas=re.compile(r"omp( .*)?|GCC ivdep|GCC unroll \S+", re.DOTALL),
+    pragma_forms="#pragma omp, GCC ivdep or GCC unroll N",
+    is_reserved=_is_reserved,
+    find_reason=_find_reason,
+)
 
 
 def _check_starting(tokens: Sequence[Token]) -> Findings:
@@ -121,62 +147,7 @@ def _check_starting(tokens: Sequence[Token]) -> Findings:
             yield Diagnostic(KIND, "directive", f"`{token.text}`", expected, "remove it", token.line)
 
 
-def _check_include(tokens: Sequence[Token], number: int) -> Findings:
-    path = "".join(token.text for token in tokens)
-    if path not in {f"<{name}.h>" for name in HEADERS}:
-        expected = f"one of {', '.join(f'<{name}.h>' for name in HEADERS)}"
-        yield Diagnostic(KIND, "#include", path[:80] or "nothing", expected, "remove it", number)
-
-
-def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
-    reserved = ATTRIBUTES | {FUNCTION, "void"}  # what the checks rely on
-    return check_definition(tokens, number, lambda word: word in reserved or word.strip("_") in ATTRIBUTES)
-
-
-def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
-    words = [token.text for token in tokens]
-    is_unrolling = words[:2] == ["GCC", "unroll"] and len(words) == 3
-    if words[:1] != ["omp"] and words != ["GCC", "ivdep"] and not is_unrolling:
-        given = f"#pragma {' '.join(words)[:80]}"
-        yield Diagnostic(KIND, "directive", given, "#pragma omp, GCC ivdep or GCC unroll N", "remove it", number)
-
-
-_CHECKS: DirectiveChecks = {
-    "include": _check_include,
-    "define": _check_definition,
-    "undef": _check_definition,
-    "pragma": _check_pragma,
-}
-
-
 # -- code
-
-
-def _check_attributes(tokens: Sequence[Token]) -> Findings:
-    for place, token in enumerate(tokens):
-        if token.text in ("__attribute__", "__attribute"):
-            for name in _list_attributes(tokens[place + 1 :]):
-                if name.strip("_") not in ATTRIBUTES:
-                    expected = f"one of {', '.join(sorted(ATTRIBUTES))}"
-                    yield Diagnostic(KIND, "attribute", name[:80], expected, "remove it", token.line)
-        if token.text == "[" and place + 1 < len(tokens) and tokens[place + 1].text == "[":
-            yield Diagnostic(KIND, "program", "`[[`", "no attributes of C23", "use __attribute__", token.line)
-
-
-def _list_attributes(tokens: Sequence[Token]) -> list[str]:
-    """The names at the second level of brackets, behind the keyword; what is none of these is given as it stands."""
-    if [token.text for token in tokens[:2]] != ["(", "("]:
-        return ["an attribute without its two brackets"]
-    names, depth, is_first = [], 0, True
-    for token in tokens:
-        if depth == 2 and is_first and token.text not in (",", ")"):
-            names.append(token.text)
-            is_first = False
-        depth += (token.text == "(") - (token.text == ")")
-        is_first = is_first or (depth == 2 and token.text == ",")
-        if depth == 0:
-            return names
-    return [*names, "an attribute without its end"]
 
 
 def _check_function(texts: Sequence[str]) -> Findings:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from opsmith.errors import UsageError
@@ -18,16 +17,18 @@ from opsmith.targets.cuda.agreement import list_ambiguous
 from opsmith.targets.cuda.builtin_variables import BUILTINS, check_builtins
 from opsmith.targets.cuda.syntax import list_kernels, parse_program, read_text
 from opsmith.targets.native.source_checks import (
+    HOST_CODE,
     KIND,
-    DirectiveChecks,
     Findings,
-    check_definition,
-    check_directive,
+    Reason,
+    SourceRules,
+    check_attributes,
     check_nesting,
-    check_oddities,
+    check_text,
+    list_reasons,
     run_checks,
 )
-from opsmith.targets.native.tokens import LogicalLine, Token, TokenKind
+from opsmith.targets.native.tokens import LogicalLine
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -48,38 +49,37 @@ ATTRIBUTES = frozenset(
 )
 RESERVED = re.compile(r"_*opsmith|__tsan|__asan|__ubsan|__sanitizer", re.IGNORECASE)
 
-_WORDS: dict[str, tuple[str, str]] = {}  # by a name: what is expected instead, and what to try
-
-
-def _refuse_words(expected: str, remedy: str, names: str) -> None:
-    _WORDS.update(dict.fromkeys(names.split(), (expected, remedy)))
-
-
-_refuse_words("CUDA C++ without inline assembly", "use intrinsics such as __shfl_down_sync", "asm __asm __asm__")
-_refuse_words(
-    "memory of the plan or of a block",
-    "use a workspace of the plan, or __shared__ memory",
-    "malloc calloc realloc free alloca __builtin_alloca new delete",
+_SAME_TEXT = "a program that is the same for every compiler"
+_WORDS = list_reasons(
+    ("CUDA C++ without inline assembly", "use intrinsics such as __shfl_down_sync", "asm __asm __asm__"),
+    (
+        "memory of the plan or of a block",
+        "use a workspace of the plan, or __shared__ memory",
+        "malloc calloc realloc free alloca __builtin_alloca new delete",
+    ),
+    ("a kernel that only computes", "remove it", "printf puts fprintf assert __assert_fail __trap __brkpt"),
+    (
+        "a kernel whose result depends on its inputs alone",
+        "remove it",
+        "clock clock64 __clock __clock64 globaltimer __globaltimer __nv_globaltimer",
+    ),
+    ("arrays", "read the array itself", "cudaTextureObject_t cudaSurfaceObject_t texture surface"),
+    ("variables of a call", "use a workspace of the plan", "__managed__ __grid_constant__"),
+    ("code that runs when a kernel is launched, and only then", "remove it", "constructor destructor ifunc"),
+    ("a program that does not ask about this machine", "remove it", "__has_include __has_embed _Pragma"),
+    ("a program that is the same whenever it is built", "remove it", "__DATE__ __TIME__ __TIMESTAMP__"),
+    (
+        _SAME_TEXT,
+        "remove it",
+        "__CUDA_ARCH__ __CUDACC__ __CUDACC_RTC__ __NVCC__ __GNUC__ __clang__ __cplusplus __FILE__ __BASE_FILE__ "
+        "__INCLUDE_LEVEL__",
+    ),
+    (_SAME_TEXT, "take another name", "unix linux i386"),
 )
-_refuse_words("a kernel that only computes", "remove it", "printf puts fprintf assert __assert_fail __trap __brkpt")
-_refuse_words("a kernel whose result depends on its inputs alone", "remove it", "clock clock64 __clock __clock64")
-_refuse_words(
-    "a kernel whose result depends on its inputs alone", "remove it", "globaltimer __globaltimer __nv_globaltimer"
-)
-_refuse_words("arrays", "read the array itself", "cudaTextureObject_t cudaSurfaceObject_t texture surface")
-_refuse_words("variables of a call", "use a workspace of the plan", "__managed__ __grid_constant__")
-_refuse_words("code that runs when a kernel is launched, and only then", "remove it", "constructor destructor ifunc")
-_refuse_words("a program that does not ask about this machine", "remove it", "__has_include __has_embed _Pragma")
-_refuse_words("a program that is the same whenever it is built", "remove it", "__DATE__ __TIME__ __TIMESTAMP__")
-_refuse_words("a program that is the same for every compiler", "remove it", "__CUDA_ARCH__ __CUDACC__ __CUDACC_RTC__")
-_refuse_words("a program that is the same for every compiler", "remove it", "__NVCC__ __GNUC__ __clang__ __cplusplus")
-_refuse_words("a program that is the same for every compiler", "remove it", "__FILE__ __BASE_FILE__ __INCLUDE_LEVEL__")
-_refuse_words("a program that is the same for every compiler", "take another name", "unix linux i386")
 
 _HOST_ONLY = re.compile(r"cuda(?!Texture|Surface)[A-Z]\w+|cu[A-Z][a-z]\w+|cublas\w*|cudnn\w*")
 _BUILTIN = re.compile(r"__builtin_(?!(expect|assume|assume_aligned|unreachable|trap)$)\w+")  # each compiler has others
 _TEXTURE = re.compile(r"tex[123]D\w*|texCubemap\w*|surf[123]D\w*")
-_CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif"})
 _CONSTANT = frozenset({"const", "constexpr", "__constant__", "constinit"})
 _FUNCTIONS = frozenset({"function_definition", "lambda_expression"})
 
@@ -91,101 +91,27 @@ def check_source(source: str) -> tuple[Diagnostic, ...]:
 
 def _check_tokens(lines: Sequence[LogicalLine], source: str) -> Findings:
     code = [token for line in lines if not line.is_directive for token in line.tokens]
-    yield from check_oddities(lines, "CUDA C++")
-    yield from _check_directives(lines)
-    for line in lines:
-        yield from _check_words(line.tokens)
-    yield from _check_attributes([token for line in lines for token in line.tokens])
+    yield from check_text(lines, _RULES)
+    yield from check_attributes([token for line in lines for token in line.tokens], ATTRIBUTES, has_brackets=True)
     yield from tuple(check_nesting(code)) or _check_syntax(source)
 
 
 # -- words
 
 
-def _check_words(tokens: Sequence[Token]) -> Findings:
-    for token in tokens:
-        reason = _find_reason(token.text) if token.kind is TokenKind.NAME else None
-        if reason:
-            yield Diagnostic(KIND, "program", f"`{token.text}`", *reason, token.line)
-    for token, after in pairwise(tokens):
-        if token.text == "<<" and after.text.startswith("<") and after.place == token.place + 2:
-            remedy = "kernels are launched by the plan: write a line `// launch ...` for each"
-            yield Diagnostic(KIND, "program", "`<<<`", "no launches in code", remedy, token.line)
-        if token.text == "long" and after.text == "double":
-            expected = "a type of one size everywhere"
-            yield Diagnostic(KIND, "program", "`long double`", expected, "use double", token.line)
-        if token.text == "main" and after.text == "(":
-            remedy = "leave out all host code: a plan in comment lines takes its place"
-            yield Diagnostic(KIND, "program", "`main`", "kernels and their helpers only", remedy, token.line)
-
-
-def _find_reason(name: str) -> tuple[str, str] | None:
+def _find_reason(name: str) -> Reason | None:
     """What is expected instead of a name, and what to try; None: nothing is wrong with it."""
     if name in _WORDS:
         return _WORDS[name]
     if _HOST_ONLY.fullmatch(name):
-        return "kernels and their helpers only", "leave out all host code: a plan in comment lines takes its place"
+        return HOST_CODE
     if _TEXTURE.fullmatch(name):
         return _WORDS["texture"]
     if _BUILTIN.fullmatch(name):
-        return "a program that is the same for every compiler", "use functions of CUDA"
+        return _SAME_TEXT, "use functions of CUDA"
     if RESERVED.match(name):
         return "a name of the program's own", "take another name"
     return None
-
-
-# -- directives
-
-
-def _check_directives(lines: Sequence[LogicalLine]) -> Findings:
-    own: set[str] = set()
-    for place, line in enumerate(lines):
-        words = [token.text for token in line.tokens[1:]]
-        if not line.is_directive or not words:
-            continue
-        yield from check_directive(line, _CHECKS)
-        if words[0] in _CONDITIONALS and not _is_guard(lines[place : place + 3]):
-            yield from _check_condition(line.tokens[2:], own, line.tokens[0].line)
-        if words[0] == "define":
-            own.update(words[1:2])
-
-
-def _is_guard(lines: Sequence[LogicalLine]) -> bool:
-    """Whether they are #ifndef X, #define X and #endif, and nothing else."""
-    rows = [[token.text for token in line.tokens[:3]] for line in lines]
-    words = [row[1:2] for row in rows if row[:1] == ["#"]]
-    return words == [["ifndef"], ["define"], ["endif"]] and rows[0][2:] == rows[1][2:]
-
-
-def _check_condition(tokens: Sequence[Token], own: set[str], number: int) -> Findings:
-    """Two compilers see one program, which must not be able to tell which of them does."""
-    for token in tokens:
-        if token.kind is TokenKind.NAME and token.text not in own | {"defined", "true", "false"}:
-            expected = "names that the program defines above"
-            yield Diagnostic(KIND, "directive", f"`{token.text}`", expected, "decide without #if", number)
-
-
-def _check_include(tokens: Sequence[Token], number: int) -> Findings:
-    path = "".join(token.text for token in tokens)
-    if path not in {f"<{name}>" for name in (*HEADERS, *GPU_HEADERS)}:
-        bare = path.strip('"<>')
-        remedy = f"write <{bare}>" if bare in HEADERS else "remove it"
-        expected = f"one of {', '.join(f'<{name}>' for name in HEADERS)}"
-        yield Diagnostic(KIND, "#include", printable(path[:80]) or "nothing", expected, remedy, number)
-
-
-def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
-    words = [token.text for token in tokens]
-    if words[:1] not in (["unroll"], ["nounroll"]):
-        given = f"#pragma {' '.join(words)[:80]}"
-        yield Diagnostic(KIND, "directive", printable(given), "#pragma unroll or #pragma unroll N", "remove it", number)
-
-
-def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
-    yield from check_definition(tokens, number, _is_reserved)
-    if any(token.text == "#" for token in tokens):
-        expected = "a program that is the same for every compiler"
-        yield Diagnostic(KIND, "macro", "`#`", expected, "use what a macro is given, not how it is written", number)
 
 
 def _is_reserved(word: str) -> bool:
@@ -197,41 +123,28 @@ _KEYWORDS = frozenset(
     {"void", "const", "static", "extern", "if", "for", "while", "return", "float", "int", "launch", "workspace"}
     | BUILTINS
 )
-_CHECKS: DirectiveChecks = {
-    "include": _check_include,
-    "define": _check_definition,
-    "undef": _check_definition,
-    "pragma": _check_pragma,
-}
+_RULES = SourceRules(
+    language="CUDA C++",
+    headers=HEADERS,
+    other_headers=re.compile("|".join(map(re.escape, GPU_HEADERS))),
+    pragmas=re.compile(r"(no)?unroll( .*)?", re.DOTALL),
+    pragma_forms="#pragma unroll or #pragma unroll N",
+    is_reserved=_is_reserved,
+    find_reason=_find_reason,
+    unread={"#": (_SAME_TEXT, "use what a macro is given, not how it is written")},
+    pairs={
+        ("<<", "<"): (
+            "`<<<`",
+            "no launches in code",
+            "kernels are launched by the plan: write a line `// launch ...` for each",
+        ),
+        ("long", "double"): ("`long double`", "a type of one size everywhere", "use double"),
+        ("main", "("): ("`main`", *HOST_CODE),
+    },
+)
 
 
 # -- code
-
-
-def _check_attributes(tokens: Sequence[Token]) -> Findings:
-    for place, token in enumerate(tokens):
-        is_gnu = token.text in ("__attribute__", "__attribute")
-        is_standard = token.text == "[" and [after.text for after in tokens[place + 1 : place + 2]] == ["["]
-        if is_gnu or is_standard:
-            for name in _list_attributes(tokens[place + 1 :]):
-                if name.strip("_") not in ATTRIBUTES:
-                    expected = f"one of {', '.join(sorted(ATTRIBUTES))}"
-                    yield Diagnostic(KIND, "attribute", printable(name[:80]), expected, "remove it", token.line)
-
-
-def _list_attributes(tokens: Sequence[Token]) -> Iterator[str]:
-    """The names within the brackets that follow, but for their arguments."""
-    depth, opener = 0, tokens[0].text if tokens else ""
-    closer, level = {"(": (")", 2), "[": ("]", 1)}.get(opener, ("", 0))
-    for place, token in enumerate(tokens):
-        if depth == level and token.kind is TokenKind.NAME:
-            yield token.text
-        depth += (token.text in ("(", opener)) - (token.text in (")", closer))
-        if depth <= 0 and place:
-            return
-        if not level:
-            yield "an attribute without its brackets"
-            return
 
 
 def _check_syntax(source: str) -> Findings:

@@ -35,7 +35,7 @@ from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Build, Solved
 
-VERIFIER = "metal-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "metal-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 _NEEDS = """\
 A call compiles its program by `torch.mps.compile_shader` and runs it on the GPU of a Mac. Programs were judged by

@@ -15,23 +15,23 @@ from opsmith.targets.metal.agreement import check_attributes, check_kernels
 from opsmith.targets.metal.syntax import SPACES, find_threadgroup, list_kernels, split_at_commas
 from opsmith.targets.native.recognition import Beginnings, read_code
 from opsmith.targets.native.source_checks import (
+    HOST_CODE,
     KIND,
-    DirectiveChecks,
     Findings,
-    check_definition,
-    check_directive,
+    Reason,
+    SourceRules,
     check_nesting,
-    check_oddities,
+    check_text,
+    list_reasons,
     run_checks,
 )
-from opsmith.targets.native.tokens import LogicalLine, Token, TokenKind
+from opsmith.targets.native.tokens import LogicalLine, Token
 
 _NUMBERS = "bool char uchar short ushort int uint long ulong float half bfloat size_t ptrdiff_t int8_t uint8_t int16_t "
 _NUMBERS += "uint16_t int32_t uint32_t int64_t uint64_t unsigned signed"
 _NUMBER_TYPES = frozenset(_NUMBERS.split())
 _VECTOR = re.compile(r"(?:packed_)?(?:u?char|u?short|u?int|u?long|float|half|bfloat)[234]")
 _ATOMIC = re.compile(r"atomic_\w+")
-_HEADER = re.compile(r"metal_\w+|simd/simd\.h")
 _BEGINNING_WORDS = """
 kernel using namespace constant constexpr static inline template typedef struct enum union void auto device thread
 threadgroup
@@ -40,31 +40,22 @@ _BEGINNINGS = Beginnings(
     frozenset(_BEGINNING_WORDS.split()) | _NUMBER_TYPES, re.compile(rf"{_VECTOR.pattern}|{_ATOMIC.pattern}|\[")
 )
 
-_WORDS: dict[str, tuple[str, str]] = {}  # by a name: what is expected instead, and what to try
-
-
-def _refuse_words(expected: str, remedy: str, names: str) -> None:
-    _WORDS.update(dict.fromkeys(names.split(), (expected, remedy)))
-
-
-_refuse_words("float: Metal has no double", "write float", "double double2 double3 double4")
-_refuse_words("Metal without inline assembly", "use functions of Metal", "asm")
-_refuse_words("memory of the plan or of a threadgroup", "use a workspace of the plan", "malloc calloc free new delete")
-_refuse_words("a kernel that only computes", "remove it", "printf assert os_log throw try catch")
-_refuse_words(
-    "Metal's C++", "write it without", "goto virtual dynamic_cast typeid thread_local register noexcept friend"
-)
-_refuse_words("Metal's own library", "metal:: in place of std::", "std")
-_refuse_words("Metal's positions: parameters with attributes", "uint gid [[thread_position_in_grid]]",
-              "threadIdx blockIdx blockDim gridDim get_global_id get_local_id get_group_id get_local_size"
-              )  # fmt: skip
-_refuse_words("threadgroup_barrier(mem_flags::mem_threadgroup)", "write it", "barrier work_group_barrier")
-_refuse_words("a name of Metal", "write as_type<T>(x)", "as_float as_int as_uint as_half reinterpret_cast_")
-_refuse_words("a program that does not ask about this machine", "remove it", "__has_include __has_builtin _Pragma")
+_WORDS = list_reasons(
+    ("float: Metal has no double", "write float", "double double2 double3 double4"),
+    ("Metal without inline assembly", "use functions of Metal", "asm"),
+    ("memory of the plan or of a threadgroup", "use a workspace of the plan", "malloc calloc free new delete"),
+    ("a kernel that only computes", "remove it", "printf assert os_log throw try catch"),
+    ("Metal's C++", "write it without", "goto virtual dynamic_cast typeid thread_local register noexcept friend"),
+    ("Metal's own library", "metal:: in place of std::", "std"),
+    ("Metal's positions: parameters with attributes", "uint gid [[thread_position_in_grid]]",
+     "threadIdx blockIdx blockDim gridDim get_global_id get_local_id get_group_id get_local_size"),
+    ("threadgroup_barrier(mem_flags::mem_threadgroup)", "write it", "barrier work_group_barrier"),
+    ("a name of Metal", "write as_type<T>(x)", "as_float as_int as_uint as_half reinterpret_cast_"),
+    ("a program that does not ask about this machine", "remove it", "__has_include __has_builtin _Pragma"),
+)  # fmt: skip
 
 _OPENCL_PARTS = re.compile(r"s[0-9a-fA-F]+|lo|hi|even|odd")
 _RESERVED = re.compile(r"_*opsmith|__", re.IGNORECASE)
-_CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif"})
 _BEFORE_TYPES = frozenset({"const", "volatile", "static", "inline", "unsigned", "metal", "::"})  # else a product
 _NOT_VARIABLES = frozenset({"constant", "using", "typedef", "static_assert"})
 _TYPE_WORDS = frozenset({"struct", "enum", "union", "class"})
@@ -86,9 +77,7 @@ def check_source(source: str) -> tuple[Diagnostic, ...]:
 
 def _check_lines(lines: Sequence[LogicalLine], source: str) -> Findings:
     code = [token for line in lines if not line.is_directive for token in line.tokens]
-    yield from check_oddities(lines, "Metal")
-    yield from _check_directives(lines)
-    yield from _check_words([token for line in lines for token in line.tokens])
+    yield from check_text(lines, _RULES)
     yield from check_attributes(source)
     yield from tuple(check_nesting(code)) or _check_code(code, source)
 
@@ -104,28 +93,14 @@ def _check_code(code: Sequence[Token], source: str) -> Findings:
 # -- words
 
 
-def _check_words(tokens: Sequence[Token]) -> Findings:
-    for token in tokens:
-        if token.kind is not TokenKind.NAME:
-            continue
-        if token.text in _WORDS:
-            yield Diagnostic(KIND, "program", f"`{token.text}`", *_WORDS[token.text], token.line)
-        elif _RESERVED.match(token.text) or token.text.startswith("__builtin"):
-            remedy = "use Metal's own words: kernel, device, threadgroup, constant, thread; or take another name"
-            yield Diagnostic(
-                KIND,
-                "program",
-                f"`{printable(token.text[:60])}`",
-                "a name of Metal or of the program",
-                remedy,
-                token.line,
-            )
-    for token, after in pairwise(tokens):
-        if token.text == "long" and after.text == "long":
-            yield Diagnostic(KIND, "program", "`long long`", "long: it has 64 bits in Metal", "write long", token.line)
-        if token.text == "main" and after.text == "(":
-            remedy = "leave out all host code: a plan in comment lines takes its place"
-            yield Diagnostic(KIND, "program", "`main`", "kernels and their helpers only", remedy, token.line)
+def _find_reason(name: str) -> Reason | None:
+    """What is expected instead of a name, and what to try; None: nothing is wrong with it."""
+    if name in _WORDS:
+        return _WORDS[name]
+    if _RESERVED.match(name) or name.startswith("__builtin"):
+        remedy = "use Metal's own words: kernel, device, threadgroup, constant, thread; or take another name"
+        return "a name of Metal or of the program", remedy
+    return None
 
 
 def _check_parts(code: Sequence[Token]) -> Findings:
@@ -150,50 +125,6 @@ def _check_parts(code: Sequence[Token]) -> Findings:
                 yield Diagnostic(KIND, "program", given, "a constructor", remedy, code[place].line)
 
 
-# -- directives
-
-
-def _check_directives(lines: Sequence[LogicalLine]) -> Findings:
-    own: set[str] = set()
-    for line in lines:
-        words = [token.text for token in line.tokens[1:]]
-        if not line.is_directive or not words:
-            continue
-        yield from check_directive(line, _CHECKS)
-        if words[0] in _CONDITIONALS:
-            for token in line.tokens[2:]:
-                if token.kind is TokenKind.NAME and token.text not in own | {"defined", "true", "false"}:
-                    expected = "names that the program defines above"
-                    yield Diagnostic(
-                        KIND, "directive", f"`{token.text}`", expected, "decide without #if", line.tokens[0].line
-                    )
-        if words[0] == "define":
-            own.update(words[1:2])
-
-
-def _check_include(tokens: Sequence[Token], number: int) -> Findings:
-    path = "".join(token.text for token in tokens)
-    if not (path[:1] == "<" and path[-1:] == ">" and _HEADER.fullmatch(path[1:-1])):
-        yield Diagnostic(KIND, "#include", printable(path[:80]) or "nothing", "<metal_stdlib>", "remove it", number)
-
-
-def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
-    words = [token.text for token in tokens]
-    if words[:1] not in (["unroll"], ["nounroll"]) and words[:2] not in (["clang", "loop"], ["METAL", "fp"]):
-        given = f"#pragma {' '.join(words)[:80]}"
-        yield Diagnostic(
-            KIND, "directive", printable(given), "#pragma unroll or #pragma METAL fp ...", "remove it", number
-        )
-
-
-def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
-    yield from check_definition(tokens, number, _is_reserved)
-    for token in tokens:
-        if token.text == "#" or token.text in ("kernel", "threadgroup"):
-            expected = "a macro without # and without kernel or threadgroup, which must be read in the program"
-            yield Diagnostic(KIND, "macro", f"`{token.text}`", expected, "write it where the macro is used", number)
-
-
 def _is_reserved(word: str) -> bool:
     """Whether it is one that the checks or the language rely on."""
     return word in SPACES or word in _NUMBER_TYPES or word in _KEYWORDS or bool(_VECTOR.fullmatch(word))
@@ -203,12 +134,21 @@ _KEYWORDS = frozenset(
     {"kernel", "void", "const", "static", "if", "for", "while", "return", "launch", "workspace", "metal", "using"}
     | {"namespace", "struct"}
 )
-_CHECKS: DirectiveChecks = {
-    "include": _check_include,
-    "define": _check_definition,
-    "undef": _check_definition,
-    "pragma": _check_pragma,
-}
+_UNREAD = "a macro without # and without kernel or threadgroup, which must be read in the program"
+_RULES = SourceRules(
+    language="Metal",
+    headers=("metal_stdlib",),
+    other_headers=re.compile(r"metal_\w+|simd/simd\.h"),
+    pragmas=re.compile(r"((no)?unroll|clang loop|METAL fp)( .*)?", re.DOTALL),
+    pragma_forms="#pragma unroll or #pragma METAL fp ...",
+    is_reserved=_is_reserved,
+    find_reason=_find_reason,
+    unread=dict.fromkeys(("#", "kernel", "threadgroup"), (_UNREAD, "write it where the macro is used")),
+    pairs={
+        ("long", "long"): ("`long long`", "long: it has 64 bits in Metal", "write long"),
+        ("main", "("): ("`main`", *HOST_CODE),
+    },
+)
 
 
 # -- address spaces
