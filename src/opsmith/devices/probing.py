@@ -29,7 +29,7 @@ import json, sys
 from dataclasses import asdict
 from importlib import import_module
 probing = import_module(f"opsmith.targets.{sys.argv[1]}.probing")
-print(json.dumps([asdict(device) for device in getattr(probing, f"probe_{sys.argv[2]}")()]))
+print(json.dumps([asdict(device) for device in getattr(probing, f"probe_{sys.argv[2]}", tuple)()]))
 """
 
 

@@ -13,7 +13,6 @@ from opsmith.errors import UsageError
 from opsmith.suites import load_tasks
 from opsmith.targets.gpu.plan import read_bound_plan
 from opsmith.targets.metal import METAL, library_programs
-from opsmith.targets.metal.library_package import write_package
 from opsmith.targets.native.library.operator import ProgramCall
 from opsmith.targets.native.task import read_task_problem
 from opsmith.targets.operator_error import OperatorError
@@ -23,7 +22,7 @@ from opsmith.targets.programs import Solved
 def package(name: str) -> tuple[Solved, dict[str, str | bytes]]:
     (task,) = load_tasks([f"kernels/{name}"], "metal", {})
     solved = Solved(name, task, task.impl or "", {})
-    return solved, write_package("ops", [solved], [METAL.require_plan(task, solved.source)])
+    return solved, METAL.write_package("ops", [solved])
 
 
 class StandInShaders:

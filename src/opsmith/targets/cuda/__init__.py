@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
+from opsmith.errors import UsageError
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.dtypes import TYPES
-from opsmith.records import Diagnostic, Task
+from opsmith.records import Task
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
-from opsmith.targets.cuda.agreement import list_disagreements
+from opsmith.targets.cuda.agreement import check_launch
 from opsmith.targets.cuda.building import CudaRequest, build_cuda, describe_tools
 from opsmith.targets.cuda.canonical import write_canonical
 from opsmith.targets.cuda.carrying import build_carried
@@ -23,10 +24,12 @@ from opsmith.targets.cuda.remarks import describe_resources
 from opsmith.targets.cuda.source import check_source
 from opsmith.targets.cuda.syntax import NO_PARSER, list_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, find_toolkit
+from opsmith.targets.gpu.agreement import list_disagreements
 from opsmith.targets.gpu.emulator.running import run_artefacts
-from opsmith.targets.gpu.nvidia.carrying import CONVENTION, plan_call
+from opsmith.targets.gpu.library_package import GpuPackages, PackageWords, PackedProgram
+from opsmith.targets.gpu.nvidia.carrying import CONVENTION, KERNELS, PLAN, PROGRAM, plan_call
 from opsmith.targets.gpu.plan import BoundPlan
-from opsmith.targets.gpu.programs import GpuPrograms
+from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.native.programs import open_cache
@@ -41,7 +44,7 @@ of the CPU are copied there and back. `programs/*.cubin` were compiled for the a
 run on devices of its generation; the sources lie beside them."""
 
 
-class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
+class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     """CUDA behind the `Target` protocol."""
 
     name = "cuda"
@@ -71,11 +74,8 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
     def list_kernels(self, source: str) -> Collection[str]:
         return [head.name for head in list_kernels(source)]
 
-    def bind_program(self, task: Task, source: str) -> BoundPlan | tuple[Diagnostic, ...]:
-        bound = super().bind_program(task, source)
-        if not isinstance(bound, BoundPlan):
-            return bound
-        return list_disagreements(bound, list_kernels(source), source) or bound
+    def compare_plan(self, plan: BoundPlan, source: str) -> Findings:
+        return list_disagreements(plan, list_kernels(source), source, check_launch)
 
     def describe_type(self, dtype: str) -> str:
         word = TYPES[dtype].cuda[0]
@@ -114,12 +114,21 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
     # -- programs taken away: few commands need it
 
-    requirements: Sequence[str] = ("torch>=2.6",)  # of a package
+    package = PackageWords(
+        "CUDA", "opsmith.targets.gpu.nvidia.library_programs:CubinPrograms", ", launched by NVIDIA's driver"
+    )
 
-    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str | bytes]:
-        from opsmith.targets.cuda.library_package import write_package  # noqa: PLC0415
-
-        return write_package(name, operators, [self.build_carried(one.task, one.source) for one in operators])
+    def pack_program(self, solved: Solved) -> PackedProgram:
+        """With the cubin as it is timed on a GPU. Raises UsageError for one that could not be built."""
+        carried = self.build_carried(solved.task, solved.source)
+        artefacts = carried.build.artefacts
+        if not artefacts:
+            reason = carried.build.failure or "; ".join(str(error) for error in carried.build.errors)
+            raise UsageError(f"{solved.task.id}: its kernels were not built: {reason}; expected a cubin of each")
+        texts = {name: artefacts[key].decode() for name, key in (("plan", PLAN), ("kernels", KERNELS))}
+        return PackedProgram(
+            {**texts, "architecture": str(carried.needs["architecture"])}, {".cubin": artefacts[PROGRAM]}
+        )
 
     def write_torch_module(self, solved: Solved) -> TorchModule:
         from opsmith.targets.cuda.host_code.torch_module import write_torch_module  # noqa: PLC0415 - few commands need it

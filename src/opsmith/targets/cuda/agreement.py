@@ -5,16 +5,13 @@ Types with names of the program's own, macros and templates are left to the comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 
 from opsmith.problems.dtypes import TYPES
-from opsmith.records import Diagnostic, printable
+from opsmith.records import printable
 from opsmith.targets.cuda.syntax import KernelHead, KernelParameter
-from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
-
-KIND = "PARSE"
-MOST = 5
+from opsmith.targets.gpu.agreement import Problem
+from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch
 
 _KNOWN = frozenset(word for row in TYPES.values() for word in row.cuda)
 _WHOLE = frozenset(
@@ -24,48 +21,17 @@ _WHOLE = frozenset(
 _FLOATING = frozenset({"float", "double"})
 
 
-def list_disagreements(plan: BoundPlan, heads: Sequence[KernelHead], source: str) -> tuple[Diagnostic, ...]:
-    """The first findings, each with the text of its line; none: nothing is seen to be wrong."""
-    lines = source.split("\n")
-    by_name = {head.name: head for head in heads}
-    findings = (
-        finding
-        for launch in plan.launches
-        if launch.kernel in by_name
-        for finding in _check_launch(launch, by_name[launch.kernel], lines)
-    )
-    return tuple(islice(findings, MOST))
-
-
-def list_ambiguous(heads: Sequence[KernelHead]) -> Iterator[Diagnostic]:
-    """Kernels that a launch cannot name: two of one name, and templates."""
-    lines: dict[str, int] = {}
-    for head in heads:
-        if head.name in lines:
-            actual = f"a second kernel {head.name}; the first is on line {lines[head.name]}"
-            yield Diagnostic(KIND, f"kernel {head.name}", actual, "one kernel of a name", "rename one", head.line)
-        if head.is_template:
-            actual, expected = f"the template {head.name}", "a kernel without template arguments"
-            remedy = "write a kernel that calls a __device__ template with its arguments"
-            yield Diagnostic(KIND, f"kernel {head.name}", actual, expected, remedy, head.line)
-        lines.setdefault(head.name, head.line)
-
-
-def _check_launch(launch: BoundLaunch, head: KernelHead, lines: Sequence[str]) -> Iterator[Diagnostic]:
-    text = printable(lines[launch.line - 1].strip()[:300])
-    where = f"launch {launch.kernel}, args"
+def check_launch(launch: BoundLaunch, head: KernelHead) -> Iterator[Problem]:
     if len(launch.arguments) != len(head.parameters):
         names = ", ".join(parameter.name or parameter.type for parameter in head.parameters)
-        actual = f"{len(launch.arguments)} arguments"
         expected = f"{len(head.parameters)}, as {head.name} on line {head.line} has them: ({printable(names)})"
         remedy = "give each parameter of the kernel one argument, in their order"
-        yield Diagnostic(KIND, where, actual, expected, remedy, launch.line, None, text)
+        yield "args", f"{len(launch.arguments)} arguments", expected, remedy
         return
     for argument, parameter in zip(launch.arguments, head.parameters, strict=True):
         problem = _find_problem(argument, parameter) if parameter.is_plain else None
         if problem is not None:
-            actual = f"{argument.name} ({_describe_argument(argument)}) for `{_write_parameter(parameter)}`"
-            yield Diagnostic(KIND, where, printable(actual), *problem, launch.line, None, text)
+            yield "args", f"{argument.name} ({argument.described}) for `{parameter}`", *problem
 
 
 def _find_problem(argument: BoundArgument, parameter: KernelParameter) -> tuple[str, str] | None:
@@ -93,14 +59,3 @@ def _find_problem_of_number(argument: BoundArgument, parameter: KernelParameter)
     if argument.type != WHOLE and parameter.type in _WHOLE:
         return "float or double", "declare it as float"
     return None
-
-
-def _describe_argument(argument: BoundArgument) -> str:
-    if argument.kind == NUMBER:
-        return "a whole number" if argument.type == WHOLE else "a number"
-    return f"{argument.kind}, {argument.type}"
-
-
-def _write_parameter(parameter: KernelParameter) -> str:
-    const, star = "const " if parameter.is_const else "", " *" if parameter.is_pointer else " "
-    return f"{const}{parameter.type}{star}{parameter.name}".strip()

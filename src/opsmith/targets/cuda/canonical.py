@@ -13,9 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opsmith.targets.cuda.syntax import parse_program, read_text
-from opsmith.targets.gpu.canonical import write_canonical_plan
-from opsmith.targets.gpu.plan import LaunchPlan
-from opsmith.targets.gpu.reading import read_plan
+from opsmith.targets.gpu.canonical import write_plan_of
 from opsmith.targets.native.renaming import Renaming, find_fixed_names, has_plain_macros, join_tokens
 from opsmith.targets.native.tokens import TokenKind, join_splices, split_lines
 
@@ -34,17 +32,14 @@ _BEYOND_SCOPES = frozenset(  # within these a name may mean what its scope does 
 
 def write_canonical(source: str) -> str:
     """The canonical form of a text that `check_source` lets pass. Raises UsageError where there is no parser."""
-    plan = read_plan(source)
-    if not isinstance(plan, LaunchPlan):
-        plan = LaunchPlan((), ())
     text = join_splices(source)
     lines = split_lines(text)
     root = parse_program("".join(character if character.isascii() else "?" for character in text))
     if root.has_error or not has_plain_macros(lines):
-        return f"{write_canonical_plan(plan, {})}{join_tokens(lines, {})}"
+        return f"{write_plan_of(source, {})}{join_tokens(lines, {})}"
     renaming = Renaming(find_fixed_names(lines, "unroll nounroll") | _find_unscoped(root), shows_file=False)
     renaming.walk_tree(root)
-    return f"{write_canonical_plan(plan, renaming.names_of_file)}{join_tokens(lines, renaming.new_names)}"
+    return f"{write_plan_of(source, renaming.names_of_file)}{join_tokens(lines, renaming.new_names)}"
 
 
 def _find_unscoped(root: Node) -> frozenset[str]:

@@ -6,14 +6,10 @@ from collections.abc import Iterator
 
 from opsmith.targets.cuda import CUDA
 from opsmith.targets.gpu.nvidia.devices import probe_timed
-from opsmith.targets.probed import JUDGED, ProbedDevice
+from opsmith.targets.probed import ProbedDevice, probe_emulator
 
 __all__ = ["probe_judged", "probe_timed"]
 
 
 def probe_judged() -> Iterator[ProbedDevice]:
-    """The emulator."""
-    lack = CUDA.explain_lack()
-    compiler = "" if lack else CUDA.describe_toolchain()
-    use, lacks = ("", (lack,)) if lack else (JUDGED, ())
-    yield ProbedDevice("cuda:emulated", use, "an emulator on the processor", compiler=compiler, lacks=lacks)
+    return probe_emulator(CUDA)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, printable
-from opsmith.targets.cuda.agreement import list_ambiguous
 from opsmith.targets.cuda.builtin_variables import BUILTINS, check_builtins
 from opsmith.targets.cuda.syntax import list_kernels, parse_program, read_text
+from opsmith.targets.gpu.agreement import list_ambiguous
 from opsmith.targets.native.source_checks import (
     HOST_CODE,
     KIND,
@@ -152,7 +152,7 @@ def _check_syntax(source: str) -> Findings:
         root = parse_program(source)
     except UsageError:
         return  # said before anything is judged
-    yield from list_ambiguous(list_kernels(source))
+    yield from list_ambiguous(list_kernels(source), "a __device__ template")
     for node, is_local in _walk_declarations(root):
         yield from _check_variable(node, is_local)
     yield from check_builtins(root)

@@ -28,6 +28,10 @@ class KernelParameter:
     is_const: bool  # what it points to may not be written
     is_plain: bool  # nothing but a name, stars and qualifiers: what else there is, only a compiler reads
 
+    def __str__(self) -> str:
+        const, star = "const " if self.is_const else "", " *" if self.is_pointer else " "
+        return f"{const}{self.type}{star}{self.name}".strip()
+
 
 @dataclass(frozen=True)
 class KernelHead:

@@ -6,6 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from opsmith.targets.gpu.plan import PLAN_WORDS, LaunchPlan, PlanWords
+from opsmith.targets.gpu.reading import read_plan
+
+
+def write_plan_of(source: str, kernels: Mapping[str, str], words: PlanWords = PLAN_WORDS) -> str:
+    """The canonical lines of the plan that a program has; "": it has none that can be read."""
+    plan = read_plan(source, words)
+    return write_canonical_plan(plan, kernels, words) if isinstance(plan, LaunchPlan) else ""
 
 
 def write_canonical_plan(plan: LaunchPlan, kernels: Mapping[str, str], words: PlanWords = PLAN_WORDS) -> str:

@@ -109,6 +109,12 @@ class BoundArgument:
     def is_array(self) -> bool:
         return self.kind != NUMBER
 
+    @property
+    def described(self) -> str:
+        if self.is_array:
+            return f"{self.kind}, {self.type}"
+        return "a whole number" if self.type == WHOLE else "a number"
+
 
 @dataclass(frozen=True)
 class BoundLaunch:

@@ -18,10 +18,8 @@ from opsmith.targets.gpu.plan import PLAN_WORDS, BoundPlan, PlanWords
 from opsmith.targets.gpu.reading import KIND, MOST, add_texts, read_plan
 from opsmith.targets.gpu.resolving import LIMITS, DeviceLimits, PlanFault, resolve_plan
 from opsmith.targets.native.draw_judging import DrawnTrials
-from opsmith.targets.native.library.texts import DRIVER_RUNS, OWNERSHIP, PROOF, describe_usage
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import read_task_problem
-from opsmith.targets.programs import Solved
 from opsmith.targets.trial import Checked
 
 Findings = tuple[Diagnostic, ...]
@@ -32,7 +30,6 @@ class GpuPrograms(DrawnTrials, ABC):
 
     name: str
     verifier: str
-    needs: str = ""  # what a package's operators need, in Markdown
     plan_words: PlanWords = PLAN_WORDS
     comment = PLAN_WORDS.comment
     stages = ("PARSE", "COMPILE")
@@ -69,7 +66,13 @@ class GpuPrograms(DrawnTrials, ABC):
         errors = (*missing, *(() if isinstance(bound, BoundPlan) else bound))
         if isinstance(bound, BoundPlan) and not errors:
             errors = self._check_stated_sizes(task, bound)
-        return add_texts(errors, source) if errors or not isinstance(bound, BoundPlan) else bound
+        if errors or not isinstance(bound, BoundPlan):
+            return add_texts(errors, source)
+        return self.compare_plan(bound, source) or bound
+
+    def compare_plan(self, plan: BoundPlan, source: str) -> Findings:
+        """Where kernels and the plan that launches them do not agree; `source` may have findings of its own."""
+        return ()
 
     def require_plan(self, task: Task, source: str) -> BoundPlan:
         """The plan of a program that `check_program` passed. Raises ValueError for another one."""
@@ -96,14 +99,3 @@ class GpuPrograms(DrawnTrials, ABC):
         return ()  # what artefacts are linked with is loaded before they are
 
     locate_failure = staticmethod(locate_fault)
-
-    # -- the words of a package
-
-    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
-        return describe_usage(name, operators, self.needs)
-
-    def describe_proof(self, name: str) -> str:
-        return PROOF
-
-    def describe_ownership(self, name: str) -> str:
-        return OWNERSHIP.format(name=name, runner=DRIVER_RUNS)

@@ -5,27 +5,29 @@ Apple's compiler never sees a program here, and verdicts say so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from opsmith.records import Diagnostic, Task
+from opsmith.errors import UsageError
+from opsmith.records import Task
 from opsmith.running.compiler import Artefact
 from opsmith.running.toolchain import CLANG, NO_CLANG, find_toolchain
+from opsmith.targets.gpu.agreement import list_disagreements
 from opsmith.targets.gpu.emulator.building import ORDINARY_FLAGS, WATCHED_FLAGS, Unemulated, build_emulated
 from opsmith.targets.gpu.emulator.running import EMULATED, ORDINARY, PLAN, run_artefacts
+from opsmith.targets.gpu.library_package import GpuPackages, PackageWords, PackedProgram
 from opsmith.targets.gpu.options import GpuOptions
 from opsmith.targets.gpu.passes import EMULATED_PASSES
 from opsmith.targets.gpu.plan import BoundPlan
-from opsmith.targets.gpu.programs import GpuPrograms
+from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.resolving import DeviceLimits
 from opsmith.targets.gpu.tasks import GpuTasks
-from opsmith.targets.metal.agreement import list_disagreements
+from opsmith.targets.metal.agreement import check_launch
 from opsmith.targets.metal.canonical import write_canonical
 from opsmith.targets.metal.dialect import METAL_DIALECT, MOST_SHARED, find_large_memory
-from opsmith.targets.metal.library_package import write_package
 from opsmith.targets.metal.source import check_source, is_program
 from opsmith.targets.metal.syntax import list_kernels
 from opsmith.targets.metal.words import TYPES
@@ -41,6 +43,8 @@ _NEEDS = """\
 A call compiles its program by `torch.mps.compile_shader` and runs it on the GPU of a Mac. Programs were judged by
 emulation: Apple's compiler has never seen them, and nobody has tried this on a Mac. Tensors of the CPU are copied there
 and back."""
+_NUMBERS = {"float": "float32", **dict.fromkeys(("long", "int64_t", "ulong", "uint64_t"), "int64")}  # dtypes of torch
+_NUMBERS |= dict.fromkeys(("short", "ushort"), "int16")
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class MetalOptions(GpuOptions):
         return EMULATED_PASSES
 
 
-class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
+class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     """Metal behind the `Target` protocol."""
 
     name = "metal"
@@ -84,12 +88,8 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
     def list_kernels(self, source: str) -> Collection[str]:
         return [head.name for head in list_kernels(source)]
 
-    def bind_program(self, task: Task, source: str) -> BoundPlan | tuple[Diagnostic, ...]:
-        """Its plan, where kernels and plan agree."""
-        bound = super().bind_program(task, source)
-        if not isinstance(bound, BoundPlan) or check_source(source):
-            return bound
-        return list_disagreements(bound, list_kernels(source), source) or bound
+    def compare_plan(self, plan: BoundPlan, source: str) -> Findings:
+        return () if check_source(source) else list_disagreements(plan, list_kernels(source), source, check_launch)
 
     def describe_type(self, dtype: str) -> str:
         nibbles = "; of b: char(b << 4) >> 4, then char(b) >> 4" if dtype == "int4x2" else ""
@@ -120,10 +120,19 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
     # -- programs taken away: few commands need it
 
-    requirements: Sequence[str] = ("torch>=2.6",)  # of a package
+    package = PackageWords("Metal", "opsmith.targets.metal.library_programs:MetalPrograms", " on the GPU of a Mac")
 
-    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str | bytes]:
-        return write_package(name, operators, [self.require_plan(one.task, one.source) for one in operators])
+    def pack_program(self, solved: Solved) -> PackedProgram:
+        """Raises UsageError for one that torch cannot launch."""
+        plan = self.require_plan(solved.task, solved.source)
+        if any(launch.shared != "0" for launch in plan.launches):
+            expected = "threadgroup memory that kernels declare themselves: torch passes none"
+            raise UsageError(f"{solved.task.id}: given shared= in its launch plan; expected {expected}")
+        numbers = {
+            head.name: [_NUMBERS.get(head.parameters[place].type, "int32") for _, place in sorted(head.buffers.items())]
+            for head in list_kernels(solved.source)
+        }
+        return PackedProgram({"plan": plan.write_json(), "numbers": numbers})
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(METAL_DIALECT, artefacts, inputs)

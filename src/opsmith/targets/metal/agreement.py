@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from itertools import islice
 
 from opsmith.records import Diagnostic, printable
-from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
+from opsmith.targets.gpu.agreement import Problem, list_ambiguous
+from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch
 from opsmith.targets.metal.syntax import SPACES, MetalKernel, MetalParameter, find_attributes
 from opsmith.targets.metal.words import ELEMENTS, FLOATING, NUMBERS, OTHERS, POSITIONS, TRIPLES, TYPES
 from opsmith.targets.metal.words import WHOLE as WHOLE_TYPES
-from opsmith.targets.native.source_checks import KIND, MOST, Findings
+from opsmith.targets.native.source_checks import KIND, Findings
 
 _HELD = ("buffer", "threadgroup")
 _KNOWN = (*_HELD, *POSITIONS, *OTHERS)
@@ -39,20 +39,9 @@ def check_attributes(source: str) -> Findings:
 
 def check_kernels(heads: Sequence[MetalKernel]) -> Findings:
     """Whether each can be launched at all."""
-    lines: dict[str, int] = {}
+    yield from list_ambiguous(heads)
     for head in heads:
         where = f"kernel {head.name}"
-        if head.name in lines:
-            given = f"a second kernel {head.name}; the first is on line {lines[head.name]}"
-            yield Diagnostic(
-                KIND, where, given, "one kernel of a name, defined where it is declared", "rename one", head.line
-            )
-        lines.setdefault(head.name, head.line)
-        if head.is_template:
-            remedy = "write a kernel that calls a template with its arguments"
-            yield Diagnostic(
-                KIND, where, f"the template {head.name}", "a kernel without template arguments", remedy, head.line
-            )
         if head.result != "void":
             yield Diagnostic(
                 KIND, where, f"a result {printable(head.result[:40])}", "void", "write to an output", head.line
@@ -133,44 +122,23 @@ def _check_together(where: str, head: MetalKernel) -> Findings:
 # -- the plan
 
 
-def list_disagreements(plan: BoundPlan, heads: Sequence[MetalKernel], source: str) -> tuple[Diagnostic, ...]:
-    """The first findings, each with the text of its line; none: they agree."""
-    lines = source.split("\n")
-    by_name = {head.name: head for head in heads}
-    findings = (
-        finding
-        for launch in plan.launches
-        if launch.kernel in by_name
-        for finding in _check_launch(launch, by_name[launch.kernel], lines)
-    )
-    return tuple(islice(findings, MOST))
-
-
-def _check_launch(launch: BoundLaunch, head: MetalKernel, lines: Sequence[str]) -> Iterator[Diagnostic]:
-    text = printable(lines[launch.line - 1].strip()[:300])
-    where = f"launch {launch.kernel}, args"
+def check_launch(launch: BoundLaunch, head: MetalKernel) -> Iterator[Problem]:
     if sorted(head.buffers) != list(range(len(launch.arguments))):
         written = ", ".join(
             f"{head.parameters[place].name} ({number})" for number, place in sorted(head.buffers.items())
         )
         expected = f"an argument for each buffer of {head.name} on line {head.line}: {printable(written) or 'none'}"
         remedy = "args[n] is given to [[buffer(n)]]: number buffers 0, 1, 2, ... in the order of args"
-        yield Diagnostic(KIND, where, f"{len(launch.arguments)} arguments", expected, remedy, launch.line, None, text)
+        yield "args", f"{len(launch.arguments)} arguments", expected, remedy
         return
     for number, argument in enumerate(launch.arguments):
         parameter = head.parameters[head.buffers[number]]
         problem = _find_problem(argument, parameter)
         if problem is not None:
-            number_kind = "a whole number" if argument.type == WHOLE else "a number"
-            kind = number_kind if argument.kind == NUMBER else f"{argument.kind}, {argument.type}"
-            actual = f"{argument.name} ({kind}) for buffer({number}), `{parameter.text}`"
-            yield Diagnostic(KIND, where, printable(actual), *problem, launch.line, None, text)
+            yield "args", f"{argument.name} ({argument.described}) for buffer({number}), `{parameter.text}`", *problem
     if launch.shared != "0" and not any("threadgroup" in parameter.words for parameter in head.parameters):
-        expected = f"a parameter of {head.name} for it"
         remedy = "`threadgroup float *tile [[threadgroup(0)]]`, or leave shared= out"
-        yield Diagnostic(
-            KIND, f"launch {launch.kernel}, shared", launch.shared, expected, remedy, launch.line, None, text
-        )
+        yield "shared", launch.shared, f"a parameter of {head.name} for it", remedy
 
 
 def _find_problem(argument: BoundArgument, parameter: MetalParameter) -> tuple[str, str] | None:

@@ -11,9 +11,7 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from opsmith.targets.gpu.canonical import write_canonical_plan
-from opsmith.targets.gpu.plan import LaunchPlan
-from opsmith.targets.gpu.reading import read_plan
+from opsmith.targets.gpu.canonical import write_plan_of
 from opsmith.targets.metal.dialect import METAL_DIALECT
 from opsmith.targets.metal.syntax import list_kernels
 from opsmith.targets.native.renaming import join_tokens
@@ -43,9 +41,7 @@ def write_canonical(source: str) -> str:
         if token.kind is TokenKind.NAME and token.text in declared - fixed:
             numbers.setdefault(token.text, f"${len(numbers)}")
     places = {token.place: numbers[token.text] for token in code if token.text in numbers}
-    plan = read_plan(source)
-    plan_lines = write_canonical_plan(plan, numbers) if isinstance(plan, LaunchPlan) else ""
-    return f"{plan_lines}{join_tokens(lines, places)}"
+    return f"{write_plan_of(source, numbers)}{join_tokens(lines, places)}"
 
 
 @cache

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from opsmith.targets.gpu.canonical import write_canonical_plan
-from opsmith.targets.gpu.plan import LaunchPlan
-from opsmith.targets.gpu.reading import read_plan
+from opsmith.targets.gpu.canonical import write_plan_of
 from opsmith.targets.wgsl.lexing import NAME, WgslToken, split_source
 from opsmith.targets.wgsl.syntax import list_names
 
@@ -26,9 +24,7 @@ def write_canonical(source: str) -> str:
     places = {place for place, token in list_names(tokens) if token.text in declared}
     for place, token in enumerate(tokens):
         words.append(numbers.setdefault(token.text, f"%{len(numbers)}") if place in places else token.text)
-    plan = read_plan(source)
-    lines = write_canonical_plan(plan, numbers) if isinstance(plan, LaunchPlan) else ""
-    return f"{lines}{' '.join(words)}\n"
+    return f"{write_plan_of(source, numbers)}{' '.join(words)}\n"
 
 
 def _list_declared(tokens: list[WgslToken]) -> set[str]:

@@ -12,11 +12,6 @@ from opsmith.targets.wgsl.webgpu import NO_PACKAGE
 _NO_ADAPTER = "no adapter; try: install a Vulkan driver, such as Debian's mesa-vulkan-drivers and libvulkan1"
 
 
-def probe_timed() -> Iterator[ProbedDevice]:
-    """None."""
-    return iter(())
-
-
 def probe_judged() -> Iterator[ProbedDevice]:
     try:
         import wgpu  # noqa: PLC0415 - an extra

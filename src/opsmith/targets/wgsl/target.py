@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opsmith.problems.dtypes import BYTE_FLOATS, TYPES
 from opsmith.records import Task
+from opsmith.targets.gpu.library_package import GpuPackages, PackageWords, PackedProgram
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
@@ -51,7 +52,7 @@ fn f32_to_NAME(value: f32) -> u32 {
 """.lstrip("\n")
 
 
-class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
+class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     """Fits `Built`, `Loaded`, `Driven`, `Executed`, `Equipped`, `Versioned`, `Canonical`, `Commented`, `Suffixed`,
     and what `GpuTasks`, `GpuPrograms` and `GpuPrompts` fit."""
 
@@ -80,12 +81,8 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
         except WgslSyntaxError:
             return None
 
-    def bind_program(self, task: Task, source: str) -> BoundPlan | Findings:
-        """Its plan, where kernels and plan agree."""
-        bound = super().bind_program(task, source)
-        if not isinstance(bound, BoundPlan) or check_source(source):
-            return bound
-        return check_conventions(source, bound) or bound
+    def compare_plan(self, plan: BoundPlan, source: str) -> Findings:
+        return () if check_source(source) else check_conventions(source, plan)
 
     def describe_type(self, dtype: str) -> str:
         word = f"{TYPES[dtype].wgsl[0]} in arrays"
@@ -109,10 +106,17 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
 
     requirements: Sequence[str] = ("torch>=2.6", "wgpu>=0.32,<0.33")  # of a package
 
-    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str | bytes]:
-        from opsmith.targets.wgsl.library_package import write_package  # noqa: PLC0415
+    package = PackageWords("WGSL", "opsmith.targets.wgsl.library_programs:WgslPrograms", " on a device of WebGPU")
 
-        return write_package(name, operators, [self.require_plan(one.task, one.source) for one in operators])
+    def pack_program(self, solved: Solved) -> PackedProgram:
+        from opsmith.targets.wgsl.instrumenting import list_checks  # noqa: PLC0415 - not in candidates' processes
+
+        plan = self.require_plan(solved.task, solved.source)
+        kernels = {
+            kernel: {"widths": dict(widths), "has_numbers": has_numbers}
+            for kernel, (_, widths, _, has_numbers) in list_checks(read_module(solved.source), plan)["kernels"].items()
+        }
+        return PackedProgram({"plan": plan.write_json(), "kernels": kernels})
 
     def runtime_paths(self) -> Sequence[Path]:
         return tuple(webgpu.list_runtime())
