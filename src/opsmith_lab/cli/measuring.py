@@ -261,23 +261,29 @@ def bench_languages(
         list[str] | None, typer.Argument(metavar="LANGUAGE", help="Default: all that are compiled.")
     ] = None,
     tasks: Annotated[str, typer.Option(metavar="IDS|DIR", help="Problems with a plain program.")] = "kernels",
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What --json printed elsewhere: its languages that are not judged here."),
+    ] = None,
     markdown: Markdown = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge the plain programs of compiled languages.
+    """Judge plain programs and known mistakes in compiled languages, and say what each language cost.
 
-    Builds and verdicts are timed. Exit code 1: a program did not pass. Wrong programs: `opsmith bench attack`.
+    Builds and verdicts are timed. Exit code 1: one was not judged as it should be. All wrong programs, under several
+    secrets: `opsmith bench attack`.
     """
     from opsmith.devices.describe import describe_device
     from opsmith.records import to_json
     from opsmith_lab.bench.language_table import list_notes, tabulate_languages, write_markdown
-    from opsmith_lab.bench.languages import choose_languages, measure_languages
+    from opsmith_lab.bench.languages import add_rows, choose_languages, measure_languages
 
     names = choose_languages(languages or ())
     with show_progress("programs are judged") as tell:
         problems = tuple(filter(None, tasks.split(",")))
         rows = list(measure_languages(names, problems, lambda: make_pool(1, trust_tasks), tell))
+    rows = add_rows(rows, beside or ())
     device = describe_device()
     machine = f"{device.name or 'a processor without a name'}, {device.usable_cores or device.cores} cores"
     if markdown is not None:

@@ -22,9 +22,13 @@ def test_plain_programs_are_judged_and_timed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["languages"]
     assert (row["programs"], row["passed"], row["unjudged"]) == (1, 1, 0)
+    assert row["refused"] == row["wrong"] > 0
+    assert min(row["files"], row["tokens"] - row["lines"], row["programs_outside"] - 24) > 0
     assert row["compile_ms"] > 0
     assert row["verdict_ms"] > 0
-    assert "| c | 1 of 1 | 0.0 % of 1 |" in page.read_text("utf-8")
+    assert f"| c | 1 of 1 | {row['refused']} of {row['wrong']} | 0.0 % of {row['wrong'] + 1} |" in page.read_text(
+        "utf-8"
+    )
 
 
 def test_a_language_that_is_not_compiled_is_no_language_here() -> None:
