@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from opsmith.targets import get_target
 from opsmith.targets.lookup import LANGUAGES
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +20,12 @@ PACKAGE = ROOT / "src" / "opsmith"
 TABLE = PACKAGE / "targets" / "lookup.py"
 PLATFORMS = {"cuda": "gpu/nvidia"}  # where the maker's own name of its platform is a word: what several languages share
 WITHOUT_PACKAGES = frozenset({"metal"})  # languages that need a compiler and no extra
+LABORATORY = ROOT / "src" / "opsmith_lab"
+LISTS = {  # outside of the packages, where a language has a line or more: its extra, its tools, its page
+    *("pyproject.toml", "constraints.txt", "Makefile", "mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"),
+    *(".ci/run", ".ci/structure.py"),
+}
+DATA = r"opsmith/suites/\w+/plain|opsmith_lab/attacks/{language}(/\w+)?"  # folders of its programs
 LATER = [name for name in LANGUAGES if name not in ("step", "c")]  # those that came when there was a table
 
 
@@ -60,8 +67,8 @@ def list_strangers(language: str) -> list[str]:
     """Where a module outside the language's folder names it."""
     own = {PACKAGE / "targets" / language, PACKAGE / "targets" / PLATFORMS.get(language, language)}
     return [
-        f"{path.relative_to(PACKAGE)}:{line}"
-        for path in sorted(PACKAGE.rglob("*.py"))
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted([*PACKAGE.rglob("*.py"), *LABORATORY.rglob("*.py")])
         if not own & {*path.parents} and path != TABLE
         for line, name in list_names(path)
         if name == language
@@ -75,6 +82,18 @@ def test_a_language_is_one_folder_one_line_and_one_extra(language: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert (language in extras) is (language not in WITHOUT_PACKAGES)
     assert list_strangers(language) == []
+
+
+@pytest.mark.parametrize("language", LATER)
+def test_outside_of_its_folder_a_language_adds_data_and_lines_of_lists(language: str) -> None:
+    suffix, own = get_target(language).suffix, PACKAGE / "targets" / language
+    folders = {path.parent for path in (ROOT / "src").rglob(f"*{suffix}") if own not in path.parents}
+    data = re.compile(DATA.format(language=language))
+    assert [folder for folder in folders if not data.fullmatch(folder.relative_to(ROOT / "src").as_posix())] == []
+    texts = [*ROOT.glob("*.*"), ROOT / "Makefile", *(ROOT / ".ci").iterdir()]
+    word = re.compile(rf"\b{language}\b", re.IGNORECASE)
+    named = {path.relative_to(ROOT).as_posix() for path in texts if path.is_file() and word.search(path.read_text())}
+    assert {"pyproject.toml", "mkdocs.yml"} <= named <= LISTS
 
 
 def test_the_search_sees_a_module_that_names_a_language(tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_s
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
 from opsmith.records import Level, Outcome, Task, Verdict
 from opsmith.suites import SUITES, load_tasks, task_files
-from opsmith.targets import get_target
+from opsmith.targets import get_target, lookup
 from opsmith.targets.protocols import Equipped
 
 LIBRARY = Path(__file__).parents[1] / "attacks"
-LANGUAGES = ("step", "c", "cuda", "wgsl", "metal", "tvm")  # that the library has programs in
+LANGUAGES = tuple(name for name in lookup.LANGUAGES if (LIBRARY / name).is_dir())  # that it has programs in
 RIGHT, CLOCKS = "right", "clocks"  # classes that must pass, and that may, where no claim to be fast is believed
 SIZES = "small"  # at which they are measured
 _HEAD = 6  # lines that are looked at
