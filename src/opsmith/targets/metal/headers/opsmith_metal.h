@@ -214,18 +214,14 @@ template <class To, class From> OPSMITH_PLAIN To as_type(From value) {
 #define OPSMITH_TWO(name, call) \
   OPSMITH_F2(name, float, float, call) OPSMITH_V2(name, float) OPSMITH_F2(name, half, half, call) \
   OPSMITH_V2(name, half) OPSMITH_F2(name, bfloat, bfloat, call) OPSMITH_V2(name, bfloat)
-#define OPSMITH_MATH \
-  OPSMITH_ONE(exp, expf(x)) OPSMITH_ONE(exp2, exp2f(x)) OPSMITH_ONE(exp10, exp10f(x)) OPSMITH_ONE(log, logf(x)) \
-  OPSMITH_ONE(log2, log2f(x)) OPSMITH_ONE(log10, log10f(x)) OPSMITH_ONE(sqrt, sqrtf(x)) \
-  OPSMITH_ONE(rsqrt, (float)(1.0 / ::sqrt((double)x))) OPSMITH_ONE(sin, sinf(x)) OPSMITH_ONE(cos, cosf(x)) \
-  OPSMITH_ONE(tan, tanf(x)) OPSMITH_ONE(asin, asinf(x)) OPSMITH_ONE(acos, acosf(x)) OPSMITH_ONE(atan, atanf(x)) \
-  OPSMITH_ONE(sinh, sinhf(x)) OPSMITH_ONE(cosh, coshf(x)) OPSMITH_ONE(tanh, tanhf(x)) OPSMITH_ONE(asinh, asinhf(x)) \
-  OPSMITH_ONE(acosh, acoshf(x)) OPSMITH_ONE(atanh, atanhf(x)) OPSMITH_ONE(sinpi, (float)::sin(3.14159265358979323846 * x)) \
-  OPSMITH_ONE(cospi, (float)::cos(3.14159265358979323846 * x)) OPSMITH_TWO(atan2, atan2f(x, y)) \
-  OPSMITH_TWO(pow, powf(x, y)) OPSMITH_TWO(powr, powf(x, y)) OPSMITH_TWO(divide, x / y) OPSMITH_TWO(fmod, fmodf(x, y))
-OPSMITH_MATH
-namespace precise { OPSMITH_MATH }
-namespace fast { OPSMITH_MATH }
+OPSMITH_ONE(exp, expf(x)) OPSMITH_ONE(exp2, exp2f(x)) OPSMITH_ONE(exp10, exp10f(x)) OPSMITH_ONE(log, logf(x))
+OPSMITH_ONE(log2, log2f(x)) OPSMITH_ONE(log10, log10f(x)) OPSMITH_ONE(sqrt, sqrtf(x))
+OPSMITH_ONE(rsqrt, (float)(1.0 / ::sqrt((double)x))) OPSMITH_ONE(sin, sinf(x)) OPSMITH_ONE(cos, cosf(x))
+OPSMITH_ONE(tan, tanf(x)) OPSMITH_ONE(asin, asinf(x)) OPSMITH_ONE(acos, acosf(x)) OPSMITH_ONE(atan, atanf(x))
+OPSMITH_ONE(sinh, sinhf(x)) OPSMITH_ONE(cosh, coshf(x)) OPSMITH_ONE(tanh, tanhf(x)) OPSMITH_ONE(asinh, asinhf(x))
+OPSMITH_ONE(acosh, acoshf(x)) OPSMITH_ONE(atanh, atanhf(x)) OPSMITH_ONE(sinpi, (float)::sin(3.14159265358979323846 * x))
+OPSMITH_ONE(cospi, (float)::cos(3.14159265358979323846 * x)) OPSMITH_TWO(atan2, atan2f(x, y))
+OPSMITH_TWO(pow, powf(x, y)) OPSMITH_TWO(powr, powf(x, y)) OPSMITH_TWO(divide, x / y) OPSMITH_TWO(fmod, fmodf(x, y))
 OPSMITH_ONE(fabs, fabsf(x)) OPSMITH_ONE(floor, floorf(x)) OPSMITH_ONE(ceil, ceilf(x)) OPSMITH_ONE(trunc, truncf(x))
 OPSMITH_ONE(round, roundf(x)) OPSMITH_ONE(rint, rintf(x)) OPSMITH_ONE(fract, fminf(x - floorf(x), 0x1.fffffep-1f))
 OPSMITH_ONE(saturate, fminf(fmaxf(x, 0.0f), 1.0f)) OPSMITH_ONE(sign, x > 0 ? 1.0f : x < 0 ? -1.0f : x == x ? x : 0.0f)
@@ -278,6 +274,22 @@ OPSMITH_FLOATS(OPSMITH_ORDER_FLOAT) OPSMITH_INTS(OPSMITH_ORDERS) OPSMITH_FLOATS(
   OPSMITH_PLAIN vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) OPSMITH_BODY( \
     vec<T, 3> r = {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; return r;)
 OPSMITH_FLOATS(OPSMITH_JOINED)
+// Each in both namespaces; here they are one, since functions are computed as exactly as the C library does.
+#define OPSMITH_FORMS \
+  using metal::exp; using metal::exp2; using metal::exp10; using metal::log; using metal::log2; \
+  using metal::log10; using metal::sqrt; using metal::rsqrt; using metal::sin; using metal::cos; \
+  using metal::tan; using metal::asin; using metal::acos; using metal::atan; using metal::sinh; \
+  using metal::cosh; using metal::tanh; using metal::asinh; using metal::acosh; using metal::atanh; \
+  using metal::sinpi; using metal::cospi; using metal::atan2; using metal::pow; using metal::powr; \
+  using metal::divide; using metal::fmod; using metal::fabs; using metal::floor; using metal::ceil; \
+  using metal::trunc; using metal::round; using metal::rint; using metal::fract; using metal::saturate; \
+  using metal::sign; using metal::fmin; using metal::fmax; using metal::fdim; using metal::copysign; \
+  using metal::step; using metal::nextafter; using metal::abs; using metal::min; using metal::max; \
+  using metal::clamp; using metal::min3; using metal::max3; using metal::median3; using metal::fma; \
+  using metal::mix; using metal::smoothstep; using metal::ldexp; using metal::frexp; using metal::modf; \
+  using metal::sincos; using metal::dot; using metal::length; using metal::distance; using metal::normalize;
+namespace precise { OPSMITH_FORMS }
+namespace fast { OPSMITH_FORMS }
 template <class T, int N> OPSMITH_PLAIN bool any(vec<T, N> a) OPSMITH_BODY(bool r = 0; OPSMITH_EACH(i, N) r |= a[i] != 0; return r;)
 template <class T, int N> OPSMITH_PLAIN bool all(vec<T, N> a) OPSMITH_BODY(bool r = 1; OPSMITH_EACH(i, N) r &= a[i] != 0; return r;)
 
