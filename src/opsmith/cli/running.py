@@ -56,26 +56,25 @@ def improve_on_tasks(
     settings = resolve_settings(experiment, stated)
     refuse_idle_options(stated, settings)
     chosen = load_tasks(settings.tasks, settings.target, settings.target_options)
+    if dry_run or for_library is not None:  # else the run reads what is known
+        from opsmith.errors import UsageError
+        from opsmith.learn.known import KnownPrograms, list_asked, read_known
+
+        known = read_known(settings, chosen)  # what is wrong with it is said before a library is judged
     if for_library is not None:
         from opsmith.cli.living import narrow_to_library
-        from opsmith.errors import UsageError
-        from opsmith.learn.known import read_known
 
-        read_known(settings, chosen)  # what is wrong with them is said before a library is judged
         chosen, names = narrow_to_library(for_library, chosen, settings.place.trust_tasks)
         if not chosen:
             raise typer.Exit(0)
         settings = settings.replace(tasks=names)
         try:
-            read_known(settings, chosen)
+            known = read_known(settings, chosen)  # of fewer tasks
         except UsageError:
             given = settings.teamwork.showing.known
             print(f"opsmith: known {given}: only programs of operators that the library has", file=sys.stderr)
-            settings = settings.replace(known=None)
+            settings, known = settings.replace(known=None), KnownPrograms(tuple(chosen))
     if dry_run:
-        from opsmith.learn.known import list_asked, read_known
-
-        known = read_known(settings, chosen)
         asked = list_asked(known.tasks, known.programs, settings)
         less = asked if len(asked) < len(known.tasks) else None
         shown = len({program.task.digest for program in known.programs})

@@ -37,7 +37,14 @@ from opsmith.learn.optimisation import OptimisationPhase, choose_objective, read
 from opsmith.learn.planning import require_planning
 from opsmith.learn.references import require_references
 from opsmith.learn.session import RunSession
-from opsmith.learn.start import begin_run, describe_start, given_experiences, target_of, time_session
+from opsmith.learn.start import (
+    begin_run,
+    describe_start,
+    discard_refused,
+    given_experiences,
+    target_of,
+    time_session,
+)
 from opsmith.measuring.orders import Measurer
 from opsmith.models import Batched, ChatModel, Recorded
 from opsmith.models.roles import RoleModels, gather_models
@@ -152,7 +159,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     if settings.teamwork.planning.plan != "none":
         models = replace(models, programs={JOIN: import_by_name(_JOINER, "--plan")(target)})
     briefs = read_briefs(settings, tasks, store, measurer, profiler) if settings.optimisation.optimise else None
-    with store.lock(info.id), store.wait_patiently():
+    with discard_refused(store, info.id, resumed), store.lock(info.id), store.wait_patiently():
         store.check_file()
         store.recover_rows(info.id)
         first = () if known.programs else start  # else when those are judged

@@ -80,6 +80,17 @@ def describe_start(
 
 
 @contextlib.contextmanager
+def discard_refused(store: Store, run: str, resumed: bool) -> Iterator[None]:
+    """A new run that is refused before anything was asked leaves nothing in the store. Around the run's lock."""
+    try:
+        yield
+    except UsageError:
+        if not resumed and store.read_info(run) is not None and not store.sum_usage(run).requests:
+            store.delete_run(run)
+        raise
+
+
+@contextlib.contextmanager
 def time_session(store: Store, session: RunSession) -> Iterator[None]:
     """Record how long a session took and why it ended."""
     start = time.monotonic()
