@@ -172,6 +172,9 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(char if char.isprintable() or char in keep else "\ufffd" for char in text)
 
 
+WHOLE_RUN = "a run to its end that writes the outputs"  # what is expected where a program fails as it runs
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One finding, fit for a person and for the next model call.

@@ -15,7 +15,7 @@ from opsmith.errors import UsageError
 from opsmith.learn.events import Event, ProgramsGiven, Warned
 from opsmith.learn.known import PERSON, find_submitted, submit_program
 from opsmith.learn.loop import improve
-from opsmith.models import Request
+from opsmith.models import Reply, Request
 from opsmith.records import KnownProgram
 from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings
@@ -90,6 +90,18 @@ def test_a_wrong_one_is_refused_with_its_message_and_shown_to_nobody(tmp_path: P
             ("sum_0", "refused", True),
             ("sum_1", "shown", False),
         ]
+
+
+def test_a_run_that_is_refused_before_anything_was_asked_leaves_nothing(tmp_path: Path) -> None:
+    class Unable(TinyModel):
+        async def complete(self, request: Request) -> Reply:
+            raise UsageError("it writes no programs in this language")
+
+    folder = write_programs(tmp_path / "old", {"sum_0.txt": WRONG})
+    with Store.open(tmp_path / "a.sqlite") as store:
+        with pytest.raises(UsageError, match="writes no programs"):
+            run_tiny(store, folder, Unable())
+        assert store.list_runs() == []
 
 
 def test_of_several_programs_for_a_task_the_first_right_one_is_shown(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from opsmith.judging.candidate import BROKEN, ERROR, LONGEST_ERROR, OUTPUTS, READY, SIZE
 from opsmith.judging.limits import Limits
-from opsmith.records import Boundary, Diagnostic, Task, printable
+from opsmith.records import WHOLE_RUN, Boundary, Diagnostic, Task, printable
 from opsmith.running.arena import CAPACITY, Buffer, opened_files
 from opsmith.running.cgroups import MEMORY, PROCESSES, GroupLimits
 from opsmith.running.nursery import Nursery, Process
@@ -192,4 +192,4 @@ def _read_words(error: bytes) -> str:
 
 
 def _refuse_run(trial: str, given: str, remedy: str) -> Diagnostic:
-    return Diagnostic("RUN", trial, given, "outputs", remedy)
+    return Diagnostic("RUN", trial, given, WHOLE_RUN, remedy)

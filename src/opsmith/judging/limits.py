@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.records import Diagnostic, Level
+from opsmith.records import WHOLE_RUN, Diagnostic, Level
 
 CANDIDATE_S = 60.0
 TRIAL_S = 10.0
@@ -55,7 +55,7 @@ class Limits:
         given = f"no outputs within {getattr(self, name):g} s for {what}"
         more = "" if self.times == 1 else f", which the full level takes times {self.times}"
         remedy = f"look for a loop or a wait; {OPTIONS[name]} sets the limit{more}"
-        return Diagnostic("RUN", trial, given, "outputs", remedy)
+        return Diagnostic("RUN", trial, given, WHOLE_RUN, remedy)
 
     @property
     def of_figures(self) -> float:

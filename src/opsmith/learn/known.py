@@ -26,7 +26,7 @@ from opsmith.store.rows import experience_rows, known_rows
 from opsmith.suites import read_task_file
 from opsmith.suites.library import FILE, read_library
 from opsmith.targets import get_target, is_own
-from opsmith.targets.capabilities import FRAME, is_frame
+from opsmith.targets.capabilities import FRAME, explain_message, is_frame
 from opsmith.targets.protocols import Suffixed
 
 PERSON = "person"
@@ -182,7 +182,7 @@ async def judge_known(session: RunSession, known: KnownPrograms, start: Sequence
     for program, verdict in pairs:
         if not verdict.passed:
             what = f"known: {program.place} is not right for task {program.task.id}, so that nobody is shown it"
-            session.warn_once(f"{what}\n{verdict.message}")
+            session.warn_once(f"{what}\n{explain_message(program.task, verdict.message)}")
     take_known(session)
     right = {entry.program.task.digest for entry in store.read_known(run) if entry.verdict.passed}
     if both := [experience.task.id for experience in start if experience.task.digest in right]:

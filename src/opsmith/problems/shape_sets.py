@@ -65,12 +65,15 @@ def explain_shape_sets(problem: Problem, message: str) -> str:
     >>> output = OutputTensors("S0", (ArrayType("fp32", (parse_dim("N"), parse_dim("D"))),), ())
     >>> explain_shape_sets(Problem((), (), (output,)), "D2 seed 0 float64, base seed 0 float64")
     'D2 (D = 2) seed 0 float64, base (N = 7, D = 16) seed 0 float64'
+    >>> explain_shape_sets(Problem((), (), (output,)), "RUN\\n  where:    D2, kernel add")
+    'RUN\\n  where:    D2 (D = 2), kernel add'
     """
     sets = {**SHAPE_SETS, **problem.shapes}
     names = "|".join(re.escape(name) for name in sorted(sets, key=len, reverse=True))
-    return re.sub(
-        rf"(?<![\w-])({names})(?= (?:seed \d|float64|declared precision))",
-        lambda match: match[1] + _write_sizes(problem, sets[match[1]] or problem.base_sizes),
+    seeded = rf"(?<![\w-])(?:{names})(?= (?:seed \d|float64|declared precision))"
+    return re.sub(  # where it fails as it runs there is no seed
+        rf"{seeded}|(?m:(?<=^  where:    )(?:{names})(?=,|$))",
+        lambda match: match[0] + _write_sizes(problem, sets[match[0]] or problem.base_sizes),
         message,
     )
 

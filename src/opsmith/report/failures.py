@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from opsmith.records import Boundary, Stage, Verdict
+from opsmith.records import Boundary, Stage, Task, Verdict
 from opsmith.report.tables import count_noun
 from opsmith.report.verdicts import label_of
 from opsmith.results.refusals import (
@@ -29,6 +29,7 @@ from opsmith.store.attempts import list_unjudged
 from opsmith.store.queries import Tally
 from opsmith.store.refused import list_failed_samples
 from opsmith.store.rows import FUNCTIONAL, NOBODY
+from opsmith.targets.capabilities import explain_message
 
 GROUPS = 10  # of equal refusals that are shown
 MISSES = 40  # tasks whose nearest miss is shown
@@ -211,7 +212,7 @@ class FailureReader:
         unsolved.sort(key=lambda name: refusals.nearest[name].nearness, reverse=True)
         misses = [refusals.nearest[name] for name in unsolved[:MISSES]]
         lacks = [(name, self._grouping.make_refusals((), name).lacks) for name in unsolved[:MISSES]]
-        views = view_misses(self._store, [*(group.nearest for group in listed), *misses])
+        views = view_misses(self._store, self._run, [*(group.nearest for group in listed), *misses])
         return FailureView(
             right=sum(tally.right for tally in tallies),
             refused=refusals.refused,
@@ -253,13 +254,14 @@ def _read_grouping(store: Store, run: str, ended: dict[int, RefusalGrouping]) ->
     return merged
 
 
-def view_misses(store: Store, misses: Iterable[Miss]) -> dict[Miss, MissView]:
+def view_misses(store: Store, run: str, misses: Iterable[Miss]) -> dict[Miss, MissView]:
     """Each with its program and its first finding."""
+    tasks = {task.id: task for task in (*store.read_tasks(run), *store.read_children(run))}
     distinct = list(dict.fromkeys(misses))
     candidates = store.read_candidates([miss.sample for miss in distinct])
     counted = {sample: rows[-1] for sample, rows in candidates.items()}  # what a sample counts by stands last
     return {
-        miss: _view_miss(miss, counted[miss.sample].verdict, counted[miss.sample].source)
+        miss: _view_miss(miss, counted[miss.sample].verdict, counted[miss.sample].source, tasks.get(miss.task))
         for miss in distinct
         if miss.sample in counted
     }
@@ -337,9 +339,10 @@ def _choose_shade(end: str) -> str:
     return f"end-{_SHADES.get(end) or _EARLIER.get(end, 'type')}"
 
 
-def _view_miss(miss: Miss, verdict: Verdict, source: str | None) -> MissView:
+def _view_miss(miss: Miss, verdict: Verdict, source: str | None, task: Task | None) -> MissView:
     finding = verdict.errors[0] if verdict.errors else None
     error = finding.block() if finding is not None else verdict.message
+    error = explain_message(task, error) if task is not None else error
     further, remedy = max(0, len(verdict.errors) - 1), finding.remedy if finding is not None else ""
     label = label_of(verdict.stage, verdict.outcome)
     return MissView(miss, label, describe_nearness(miss.nearness), source, error, further, remedy)

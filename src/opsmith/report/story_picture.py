@@ -28,6 +28,7 @@ from opsmith.store.attempts import count_stages
 from opsmith.store.queries import KeptExperience
 from opsmith.store.rows import RunInfo
 from opsmith.targets import get_target
+from opsmith.targets.capabilities import explain_message
 from opsmith.targets.protocols import Costed
 
 WIDTH, NARROW = 880, 400  # of pictures for a page of a desk and of a phone
@@ -294,9 +295,9 @@ def tell_story(store: Store, run: str, name: str) -> TaskStory:
         reference=_read_reference(task),
         functions=_list_functions(task),
         ends=tuple((label_of(*end), count) for end, count in ends),
-        nearest=_read_program(store, miss.sample) if miss is not None else None,
+        nearest=_read_program(store, task, miss.sample) if miss is not None else None,
         start=_read_start(store, run, best) if best is not None else None,
-        solution=_read_solution(store, best) if best is not None else None,
+        solution=_read_solution(store, task, best) if best is not None else None,
         costs=tuple(f"{speed.figures[0].text} at {speed.sizes}" for speed in speeds),
         steps=improved.steps if improved is not None else (),
         origin=_name_origin(store.read_info(run)),
@@ -324,17 +325,17 @@ def _read_start(store: Store, run: str, best: KeptExperience) -> ShownProgram | 
     return ShownProgram(Stage.MATCH.name, source, f"the kept one is better by a factor of {gain:.3f}, over all sizes")
 
 
-def _read_solution(store: Store, best: KeptExperience) -> ShownProgram:
+def _read_solution(store: Store, task: Task, best: KeptExperience) -> ShownProgram:
     """The program that was kept, with the verdict of its sample; one that the run was given has none."""
     if best.sample is not None:
-        return _read_program(store, best.sample)
+        return _read_program(store, task, best.sample)
     return ShownProgram(Stage.MATCH.name, best.experience.source, "passed before this run")
 
 
-def _read_program(store: Store, sample: str) -> ShownProgram:
+def _read_program(store: Store, task: Task, sample: str) -> ShownProgram:
     """What a sample counts by."""
     final = next(candidate for candidate in store.read_details([sample])[sample].candidates if candidate.final)
-    return ShownProgram(final.verdict.stage.name, final.source or "", final.verdict.message)
+    return ShownProgram(final.verdict.stage.name, final.source or "", explain_message(task, final.verdict.message))
 
 
 def describe_costs(figures: Mapping[str, Any], task: Task | None = None) -> str:

@@ -46,6 +46,7 @@ def explain_verdict(task: Task | None, verdict: Verdict) -> str:
     a finding with a line explains, and what prompts leave out."""
     first, *others = verdict.errors or (None,)
     if first is not None and is_crash(first) and others and others[0].line is not None:
+        others[0] = replace(others[0], where=f"{first.where}, {others[0].where}")
         verdict = replace(verdict, errors=tuple(others))
     message = verdict.message if task is None else explain_message(task, verdict.message)
     if verdict.passed and verdict.scrutiny.startswith(Level.CHEAP):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from opsmith.errors import UsageError
 from opsmith.manuals import read_manual
-from opsmith.records import Diagnostic, Stage, Task
+from opsmith.records import WHOLE_RUN, Diagnostic, Stage, Task
 from opsmith.running.commands import CommandFailure, CommandResult, run_commands
 from opsmith.targets.command.arrays import RunArrays, name_arrays, read_arrays
 from opsmith.targets.command.diagnostics import (
@@ -254,4 +254,4 @@ def load_language(name: str) -> CommandTarget:
 
 
 def _refuse_run(given: str, remedy: str) -> Diagnostic:
-    return Diagnostic("RUN", "run", given, "outputs", remedy)
+    return Diagnostic("RUN", "run", given, WHOLE_RUN, remedy)

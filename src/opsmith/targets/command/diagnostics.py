@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opsmith.records import Diagnostic, printable
+from opsmith.records import WHOLE_RUN, Diagnostic, printable
 from opsmith.running.commands import CommandResult
 from opsmith.targets.native.messages import LONGEST, cut_line, join_line
 
@@ -62,7 +62,7 @@ def _read_findings(
             kind,
             groups.get("file", "program"),
             groups.get("message", cut_line(join_line(match[0]))),
-            groups.get("expected", f"{language} that the compiler takes" if kind == KIND else "outputs"),
+            groups.get("expected", f"{language} that the compiler takes" if kind == KIND else WHOLE_RUN),
             groups.get("remedy", ""),
             number,
             _read_number(groups.get("column")),

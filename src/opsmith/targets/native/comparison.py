@@ -16,7 +16,7 @@ from torch import Tensor
 from opsmith.problems.compare import Agreement, Clues, compare_outputs, take_larger
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
-from opsmith.records import Diagnostic, Stage
+from opsmith.records import WHOLE_RUN, Diagnostic, Stage
 from opsmith.targets.native.layout import Damage, LayoutError, Overstaffing, read_outputs
 from opsmith.targets.native.task import STATE
 from opsmith.targets.native.trials import NativeTrialData
@@ -35,7 +35,7 @@ def judge_outputs(name: str, data: NativeTrialData, outputs: bytes | memoryview)
         passes = read_outputs(data.layout, outputs)
     except LayoutError as error:
         remedy = "leave descriptors and memory that are not the program's alone"
-        return TrialResult(Stage.RUN, (Diagnostic("RUN", name, str(error), "outputs", remedy),))
+        return TrialResult(Stage.RUN, (Diagnostic("RUN", name, str(error), WHOLE_RUN, remedy),))
     if isinstance(passes, Damage):
         return TrialResult(Stage.RUN, (_describe_damage(data, passes),))
     if isinstance(passes, Overstaffing):

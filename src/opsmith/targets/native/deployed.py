@@ -13,7 +13,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsmith.records import Diagnostic
+from opsmith.records import WHOLE_RUN, Diagnostic
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, run_commands
 from opsmith.running.compiler import Artefact, CompileFailure, CompileOrder, run_compiler
 from opsmith.running.toolchain import find_toolchain
@@ -261,7 +261,7 @@ def run_deployed(program: DeployedProgram, trials: Sequence[bytes], seconds: flo
         code = result.codes[0] if result.codes else 0
         given = result.limit or (f"signal {-code}" if code < 0 else f"exit code {code}")
         remedy = "look for what it expects of the memory around its arrays, and for what it keeps between calls"
-        finding = Diagnostic("RUN", "calls as a user makes them", f"a process that ended: {given}", "outputs", remedy)
+        finding = Diagnostic("RUN", "calls as a user makes them", f"a process that ended: {given}", WHOLE_RUN, remedy)
         return DeployedEnd(places[min(ended, len(places) - 1)], finding)
     rows, begin = [b""] * len(trials), 0
     for place, size in zip(places, sizes, strict=True):

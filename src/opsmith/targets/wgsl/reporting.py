@@ -42,10 +42,11 @@ def describe_report(report: AccessReport, launch: ResolvedLaunch, names: Mapping
         text = _describe_race(report, launch, name, me)
     elif report.kind == ROUNDS:
         text = f"given {MOST_ROUNDS} rounds of loops by {me}, the last of this one"
-        text += "; expected fewer in one launch; try: an end of the loop, or more invocations that share it"
+        text += "; expected a launch that ends within them; try: an end of the loop, or more invocations that share it"
     else:
         text = f"given a barrier at which {report.index} of {report.detail} invocations of a workgroup arrive"
-        text += "; expected all; try: move it out of branches and loops that invocations leave at different times"
+        text += "; expected all of them or none"
+        text += "; try: move it out of branches and loops that invocations leave at different times"
     return f"line {report.line}: kernel {launch.kernel}: {text}"
 
 
@@ -67,7 +68,7 @@ def _describe_race(report: AccessReport, launch: ResolvedLaunch, name: str, me: 
     text = f"given a race on {name}[{report.index}]: {me} {mine} it, {neighbour} {theirs} at line {line}"
     if is_one_group:
         remedy = "workgroupBarrier() between, for arrays of storage storageBarrier()"
-        return f"{text}, with no barrier between; expected one; try: {remedy}"
+        return f"{text}, with no barrier between; expected a barrier between the two; try: {remedy}"
     return f"{text}; expected entries that one workgroup alone uses in a launch; try: another launch, or an atomic"
 
 

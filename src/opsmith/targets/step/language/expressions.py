@@ -232,7 +232,7 @@ class Evaluator:
 
     def _sequence_call(self, node: ast.Call, name: str) -> Any:
         if len(node.args) != 1 or node.keywords:
-            raise LangError("call", f"{name} with {len(node.args)} arguments", "one", "", node.lineno)
+            raise LangError("call", f"{name} with {len(node.args)} arguments", "one argument", "", node.lineno)
         if name == "len":
             value = self.evaluate_node(node.args[0])
             if isinstance(value, Unknown):
@@ -320,7 +320,7 @@ class Evaluator:
             return self.range_of([self.evaluate_node(argument) for argument in node.args], node.lineno)
         if name == "enumerate":
             if len(node.args) != 1:
-                raise LangError("enumerate", f"{len(node.args)} arguments", "one", "", node.lineno)
+                raise LangError("enumerate", f"{len(node.args)} arguments", "one argument", "", node.lineno)
             return enumerate(self.iterate_over(node.args[0]))
         sequences = [list(self._count_elements(self.iterate_over(argument))) for argument in node.args]
         if len({len(sequence) for sequence in sequences}) > 1:

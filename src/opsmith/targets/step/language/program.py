@@ -109,7 +109,7 @@ class Interpreter(Evaluator):
 
     def _run_assignment(self, statement: ast.Assign) -> None:
         if len(statement.targets) != 1:
-            raise LangError("assignment", "several targets (a = b = ...)", "one", "one assignment per line")
+            raise LangError("assignment", "several targets (a = b = ...)", "one name", "one assignment per line")
         self.bind_target(statement.targets[0], self.evaluate_node(statement.value))
 
     def _run_statement(self, statement: ast.stmt) -> None:
