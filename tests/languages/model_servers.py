@@ -14,7 +14,7 @@ from models.servers import AnthropicServer, OpenAIServer
 from opsmith.records import Task
 
 SERVERS = {"openai/served": OpenAIServer, "anthropic/served": AnthropicServer}
-COMMENTED = ("c", "cuda", "wgsl", "metal")  # languages with comments of that kind
+COMMENTS = {**dict.fromkeys(("c", "cuda", "wgsl", "metal"), "//"), "tvm": "#"}  # languages with comments
 MENDED, WRONG = "softmax", "scale_shift_silu"  # whose first answers do not compile; whose answers are all wrong
 
 
@@ -35,17 +35,17 @@ def answer_with_programs(tasks: Iterable[Task], is_fenced: bool = False) -> Any:
         task = next(task for shown, task in known if shown == asked)
         program = task.impl or ""
         if task.id == WRONG:
-            program = program.replace("1.0f", "2.0f").replace("(1.0 +", "(2.0 +")
+            program = program.replace("1.0f", "2.0f").replace("(1.0 +", "(2.0 +").replace("(1) +", "(2) +")
         if task.id == MENDED and len(turns) == 1:
             program = _drop_semicolon(program)
         number = body.get("seed", 0) % 3
-        text = f"{program.rstrip()}\n" + (f"// {number}\n" if task.target in COMMENTED else "")
+        text = f"{program.rstrip()}\n" + (f"{COMMENTS[task.target]} {number}\n" if task.target in COMMENTS else "")
         return f"Here:\n```{task.target}\n{text}```\n" if is_fenced and number == 2 else write_reply(text)
 
     return answer
 
 
 def _drop_semicolon(program: str) -> str:
-    """The first one of the function."""
+    """The first one of the function; of a language without them a loop's colon."""
     head, brace, rest = program.partition("{")
-    return head + brace + rest.replace(";", "", 1)
+    return head + brace + rest.replace(";", "", 1) if brace else program.replace("(M):", "(M)", 1)

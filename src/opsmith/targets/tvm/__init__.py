@@ -11,21 +11,27 @@ from opsmith.problems.digest import hash_problem
 from opsmith.problems.dtypes import TYPES
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.compiler import CompileFailure
+from opsmith.targets.c.library.package import find_judged_isa, write_package
+from opsmith.targets.c.library.readme import OWNERSHIP, PROOF
+from opsmith.targets.c.torch_extension import write_torch_extension
+from opsmith.targets.c.torch_module import write_torch_module
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import BuildRefusal, explain_lack_of_compiler
 from opsmith.targets.native.explain import read_program, run_with_sanitizers
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.layout import DELAYED
+from opsmith.targets.native.library.texts import describe_usage
 from opsmith.targets.native.programs import NativePrograms, open_cache
 from opsmith.targets.native.prompt_texts import PromptTexts, append_example, read_prompt_file, write_improvement_prompt
+from opsmith.targets.native.standalone import WIDEST
 from opsmith.targets.native.task import NativeOptions, read_native_task, read_task_problem
 from opsmith.targets.native.variants import Variant
-from opsmith.targets.programs import Build
+from opsmith.targets.programs import Build, Solved, StandaloneProgram, TorchExtension, TorchModule
 from opsmith.targets.protocols import PROPOSER
 from opsmith.targets.trial import Checked
 from opsmith.targets.tvm.compiling import TvmOrder, compile_texts, describe_tvm, explain_lack_of_tvm
 from opsmith.targets.tvm.instrumenting import explain_report, instrument, write_checks
-from opsmith.targets.tvm.interface import check_head, list_arrays, name_type, write_head, write_unit
+from opsmith.targets.tvm.interface import check_head, list_arrays, name_type, write_c_form, write_head, write_unit
 from opsmith.targets.tvm.source import (
     check_source,
     explain_vector_scalars,
@@ -38,6 +44,10 @@ from opsmith.targets.tvm.source import (
 VERIFIER = "tvm-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 _CHECKED = "checked"  # the form of a program that explains its failure
+
+_NEEDS = """\
+Installing compiles the programs with gcc. Each is a unit in C that holds what TVM made of it, as assembly for the
+instruction set of its verdict: TVM is not needed, and another instruction set takes another export."""
 
 TEXTS = PromptTexts("opsmith.targets.tvm", ".tvm", NativeOptions(), write_head)
 
@@ -96,10 +106,7 @@ class TvmTarget(NativeTasks, NativePrograms):
         return Checked(Stage("PARSE"), errors=errors) if errors else checked
 
     def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
-        assembly = self._compile(task, source, {"": source})
-        if not isinstance(assembly, Mapping):
-            raise UsageError(f"task {task.id!r}: the program does not compile")
-        return assembly[""], find_isa().name
+        return self._make_assembly(task, source, find_isa().name), find_isa().name
 
     def explain_failure(
         self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
@@ -128,12 +135,58 @@ class TvmTarget(NativeTasks, NativePrograms):
         build = self._build_variants(task, write_unit(problem), options, variants, assembly)
         return replace(build, toolchain=f"{describe_tvm()}, {build.toolchain}")
 
+    def build_standalone(self, task: Task, source: str, inputs: bytes | memoryview) -> StandaloneProgram:
+        text = self._write_c(task, source, WIDEST if find_isa().name == "x86-64-v4" else find_isa().name)
+        return super().build_standalone(task, text, inputs)
+
     def _compile(
         self, task: Task, source: str, texts: Mapping[str, str], processor: str = ""
     ) -> Mapping[str, str] | BuildRefusal | CompileFailure:
         """The assembly of its forms by name; `processor`: in place of this machine's."""
         digest = hash_problem(read_task_problem(task.text))
         return compile_texts(TvmOrder(digest, texts, processor or find_isa().name), source, open_cache())
+
+    # -- programs taken away, as C with what TVM made of them
+
+    def _make_assembly(self, task: Task, source: str, processor: str) -> str:
+        """Raises UsageError."""
+        assembly = self._compile(task, source, {"": source}, processor)
+        if not isinstance(assembly, Mapping):
+            raise UsageError(f"task {task.id!r}: the program does not compile")
+        return assembly[""]
+
+    def _write_c(self, task: Task, source: str, processor: str) -> str:
+        assembly = self._make_assembly(task, source, processor)
+        return write_c_form(read_task_problem(task.text), assembly, processor)
+
+    def _as_c(self, solved: Solved) -> Solved:
+        own, sized = find_judged_isa(solved.build).name, solved.by_size
+        parts = [replace(one, source=self._write_c(solved.task, one.source, own)) for one in sized]
+        source = solved.source if parts else self._write_c(solved.task, solved.source, own)
+        return replace(solved, source=source, by_size=tuple(parts))
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
+        files = write_package(name, [self._as_c(solved) for solved in operators], "TVM")
+        for solved in operators:
+            sources = {f"{solved.name}__{number}": one.source for number, one in enumerate(solved.by_size)}
+            for unit, source in (sources or {solved.name: solved.source}).items():
+                files[f"{name}/csrc/{unit}.tvm"] = source
+        return files
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        return describe_usage(name, operators, _NEEDS)
+
+    def describe_proof(self, name: str) -> str:
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        return OWNERSHIP.format(name=name)
+
+    def write_torch_module(self, solved: Solved) -> TorchModule:
+        return write_torch_module(self._as_c(solved))
+
+    def write_torch_extension(self, solved: Solved) -> TorchExtension:
+        return write_torch_extension(self._as_c(solved))
 
 
 TVM = TvmTarget()

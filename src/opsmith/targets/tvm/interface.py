@@ -8,6 +8,7 @@ timed and taken away as one of C is, without TVM.
 from __future__ import annotations
 
 import ast
+import json
 import keyword
 import re
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ typedef struct { void *sync; int32_t tasks; } opsmith_team_of;
 typedef int (*opsmith_body)(int, opsmith_team_of *, void *);
 #define OPSMITH_HIDDEN __attribute__((visibility("hidden")))
 OPSMITH_HIDDEN extern int32_t __tvm_ffi_kernel(void *, const opsmith_argument *, int32_t, opsmith_argument *);
-OPSMITH_HIDDEN void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts, int32_t count) {
+__attribute__((used)) OPSMITH_HIDDEN void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts, int32_t count) {
   (void)kind; (void)parts; (void)count;
 }
 OPSMITH_HIDDEN __attribute__((weak)) void *(*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);
@@ -71,6 +72,8 @@ static void opsmith_call(const opsmith_argument *arguments, int count) {
   if (__tvm_ffi_kernel(NULL, arguments, count, &result)) abort();  /* no memory for a workspace */
 }
 """
+_POINTER = re.compile(r"OPSMITH_HIDDEN __attribute__\(\(weak\)\) (.*\(\*(\w+)\).*;)")
+_FEATURES = {"x86-64-v4": "__AVX512F__", "x86-64-v3": "__AVX2__", "x86-64-v2": "__SSE4_2__"}
 _LAUNCH = """#ifdef _OPENMP
 extern int omp_get_thread_num(void), omp_get_num_threads(void);
 #endif
@@ -151,6 +154,23 @@ def write_unit(problem: Problem, launch: str = _LAUNCH) -> str:
         fields.append(f"{{{number}, 0, {{.{field} = {argument.name}}}}}")
     rows.append(f"  const opsmith_argument opsmith_arguments[] = {{{', '.join(fields)}}};")
     return "\n".join([*rows, f"  opsmith_call(opsmith_arguments, {len(fields)});", "}"]) + "\n"
+
+
+def write_c_form(problem: Problem, assembly: str, isa: str) -> str:
+    """One unit in C with all of a program: what TVM made of it stands in it as assembly, which nothing outside sees.
+
+    It is for programs that are taken away; `isa`: what TVM compiled for, and what gcc is told.
+    """
+    unit = _POINTER.sub(
+        lambda match: f"{'OPSMITH_HIDDEN extern' if f'{match[2]}:' in assembly else 'static'} {match[1]}",
+        write_unit(problem).replace("OPSMITH_HIDDEN void TVMFFI", "static void TVMFFI"),
+    )
+    rows = [row for row in assembly.splitlines() if not row.startswith(("\t.globl\t", "\t.weak\t"))]
+    lines = "\n".join(json.dumps(f"{row}\n") for row in [*rows, "\t.text"])
+    feature = next((macro for name, macro in _FEATURES.items() if isa == name), None)
+    error = f"#error made by TVM for {isa}: another instruction set takes another export"
+    check = f"#ifndef {feature}\n{error}\n#endif\n" if feature else ""
+    return f"/* Made by TVM from the program beside it, and by opsmith. */\n{check}{unit}__asm__(\n{lines});\n"
 
 
 def list_arrays(problem: Problem) -> dict[str, str]:

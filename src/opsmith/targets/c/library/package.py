@@ -52,9 +52,9 @@ class CProgram:
         return {self.entry.name: self.flags, **{unit.name: unit.flags for unit in self.by_size}}
 
 
-def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
-    """Path -> text, see `Packaged`."""
-    return write_programs(name, [_read_program(name, operator) for operator in operators])
+def write_package(name: str, operators: Sequence[Solved], language: str = LANGUAGE) -> dict[str, str]:
+    """Path -> text, see `Packaged`. `language`: that the programs were made C from."""
+    return write_programs(name, [_read_program(name, operator) for operator in operators], language)
 
 
 def _read_program(package: str, solved: Solved) -> CProgram:
@@ -76,12 +76,12 @@ def find_judged_isa(build: str) -> Isa:
     return Isa(match[1]) if match else find_isa()
 
 
-def write_programs(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
+def write_programs(name: str, programs: Sequence[CProgram], language: str = LANGUAGE) -> dict[str, str]:
     """The files of a package with these programs."""
     flags = {unit: own for program in programs for unit, own in program.units.items()}
     entries = [program.entry for program in programs]
     places = [f"csrc/{entry.name}.c, {name}_{entry.name} in lib{name}.so" for entry in entries]
-    files = write_frame(name, entries, places, LibraryFrame(LANGUAGE, _PROGRAMS, _LIBRARY.format(name=name)))
+    files = write_frame(name, entries, places, LibraryFrame(language, _PROGRAMS, _LIBRARY.format(name=name)))
     files |= _write_sources(name, programs)
     files["setup.py"], files["Makefile"] = write_setup(name, flags), write_makefile(name, flags)
     files["MANIFEST.in"] = "include Makefile manifest.json\n"
