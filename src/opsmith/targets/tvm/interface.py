@@ -47,7 +47,8 @@ typedef struct { void *sync; int32_t tasks; } opsmith_team_of;
 typedef int (*opsmith_body)(int, opsmith_team_of *, void *);
 #define OPSMITH_HIDDEN __attribute__((visibility("hidden")))
 OPSMITH_HIDDEN extern int32_t __tvm_ffi_kernel(void *, const opsmith_argument *, int32_t, opsmith_argument *);
-__attribute__((used)) OPSMITH_HIDDEN void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts, int32_t count) {
+__attribute__((used))
+OPSMITH_HIDDEN void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts, int32_t count) {
   (void)kind; (void)parts; (void)count;
 }
 OPSMITH_HIDDEN __attribute__((weak)) void *(*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);
