@@ -82,12 +82,14 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
     size = (width - _AXIS, height)
     across = _span_values([row["x"] for row in rows] + [row["x"] for row in paper], log_x)
     upward = y_domain or _reach_zero(_span_ends(rows))
-    scale = {"type": "log" if log_x else "linear", "domain": list(across), "nice": False}
     ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
     if "low" in columns:
         rows = _dodge_series(rows, across, size[0], log_x)
+        ends = (*across, *(row["x"] for row in rows))
+        across = min(ends), max(ends)  # an axis reaches as far as what was moved along it
     elif is_joined:
         rows = _part_lines(rows, (upward[1] - upward[0]) / height)
+    scale = {"type": "log" if log_x else "linear", "domain": list(across), "nice": False}
     x_axis = {"title": x_title + _LOG * log_x, "scale": scale, "axis": ticks}
     vertical = {
         "title": y_title,
@@ -157,33 +159,38 @@ def bar_chart(  # noqa: PLR0913  (one argument per text and per choice)
     return {**_make_spec(points, layers, title, width, height, empty), **own_offsets}
 
 
-def interval_chart(
+def interval_chart(  # noqa: PLR0913  (as `line_chart`)
     rows: Records,
     *,
     title: str = "",
     x_title: str = "",
     y_title: str = "",
     reference: float | None = None,
+    is_linear: bool = False,
     empty: str = "",
     width: int = PAGE,
     height: int = HEIGHT,
 ) -> Spec:
-    """Points side by side over names, in the order of the rows, each with its interval; the values are logarithmic.
+    """Points side by side over names, in the order of the rows, each with its interval; the values are logarithmic, or
+    linear.
 
     Names that do not fit beside each other stand below each other. `reference`: a value at which a line is drawn. A
-    point whose y is None, or not positive, is left out.
+    point whose y is None is left out; of logarithmic ones so is one that is not positive.
     """
-    points = _list_drawn(rows, lambda row: row["y"] > 0)
+    points = _list_drawn(rows, lambda row: is_linear or row["y"] > 0)
     band = (width - _AXIS) / max(1, len(_list_names(points, "x")))
     is_lying = any(measure_text(word) > band for row in points for word in str(row["x"]).split())
     points = points if is_lying else _wrap_names(points, band)
     names, slots = _list_names(points, "x"), _list_names(points, "series")
     ends = [end for row in points for end in (row["y"], row.get("low"), row.get("high")) if end is not None]
     ends += [reference] * (reference is not None)
-    domain = [min(ends, default=1) / 1.3, max(ends, default=1) * 1.3]
-    ticks = {"values": _list_ticks(domain), **_WRITTEN}
-    scale = {"type": "log", "domain": domain, "nice": False}
-    values = {"type": "quantitative", "title": y_title + _LOG, "scale": scale, "axis": ticks}
+    low, high = min(ends, default=1), max(ends, default=1)
+    room = 0.05 * (high - low) or 0.1
+    domain = [low - room, high + room] if is_linear else [low / 1.3, high * 1.3]
+    ticks = {"tickCount": 5} if is_linear else {"values": _list_ticks(domain), **_WRITTEN}
+    scale = {"type": "linear" if is_linear else "log", "domain": domain, "nice": False}
+    title_of_values = y_title + _LOG * (not is_linear)
+    values = {"type": "quantitative", "title": title_of_values, "scale": scale, "axis": ticks}
     place = _place_names(names, slots, x_title, 400 if is_lying else band)
     if is_lying:
         place = {"y": place["x"], "yOffset": place["xOffset"]}

@@ -166,7 +166,7 @@ def _run_study(
     from opsmith.forecast.table import tabulate_forecasts
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
-    from opsmith_lab.study.studies import CONDUCT, StudyOrder, forecast_study1
+    from opsmith_lab.study.studies import CONDUCT, StudyOrder, forecast_study1, foresee_power
 
     order = StudyOrder(options, chosen[0], chosen[1], places[0] / "studies")
     if not dry_run:
@@ -174,13 +174,15 @@ def _run_study(
         return _print_conducted([conducted], as_json)
     forecasts = forecast_study1(order) if name == "study1" else ()
     if as_json:
-        print(json.dumps({"experiments": {name: to_json(forecasts)}}, indent=1))
+        lines = foresee_power(order, places[1]) if forecasts else ()
+        print(json.dumps({"experiments": {name: to_json(forecasts)}, "assumed": lines}, indent=1))
     elif not forecasts:
         print(f"{name}: no model is asked")
     else:
         open_console().print(tabulate_forecasts(name, forecasts))
         print("Expected: one request a proposal, each reply an array alone; tokens are characters / 4.")
         print("At most: every reply is refused once, and as long as max_tokens allows.")
+        print(*foresee_power(order, places[1]), sep="\n")
     return 0
 
 

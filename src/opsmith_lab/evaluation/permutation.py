@@ -30,9 +30,25 @@ class PermutationResult:
     arrangements: int  # that there are
     is_exact: bool  # all of them were looked at; False: mid-p of as many as were drawn
 
+    @property
+    def is_least(self) -> bool:
+        """Whether no draw was as extreme: that many say no more than `p <=`."""
+        return not self.is_exact and self.p <= 0.5 / (DRAWS + 1)
+
     def __str__(self) -> str:
-        p = f"{self.p:.3f}" if self.p >= 0.001 else f"{self.p:.1e}"
-        return f"p = {p}" + (f" (exact, {self.arrangements} arrangements)" if self.is_exact else "")
+        return "p " + "= " * (not self.is_least) + self.say_p()
+
+    def say_p(self, adjusted: float | None = None) -> str:
+        """`0.250 (exact, 8 arrangements)`, or `<= 5.0e-04` where no draw was as extreme; `adjusted`: by Holm's
+        method.
+
+        >>> PermutationResult(1.0, 0.0005, 2**30, False).say_p()
+        '<= 5.0e-04'
+        """
+        shown = self.p if adjusted is None else adjusted
+        p = f"{shown:.3f}" if shown >= 0.001 else f"{shown:.1e}"
+        exact = f" (exact, {self.arrangements} arrangements)" if self.is_exact and adjusted is None else ""
+        return "<= " * self.is_least + p + exact
 
 
 def permute_signs(differences: Sequence[float], rng: np.random.Generator) -> PermutationResult:

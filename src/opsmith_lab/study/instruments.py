@@ -61,7 +61,7 @@ def _write_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
 
 def _list_pairs(tests: Sequence[PairTest]) -> list[tuple[str, ...]]:
     pairs = dict.fromkeys((each.first, each.second) for each in tests)
-    results = {(each.first, each.second, each.measure): str(each.result).removeprefix("p = ") for each in tests}
+    results = {(each.first, each.second, each.measure): each.result.say_p() for each in tests}
     return [
         (first if first == second else f"{first}, {second}", *(results[first, second, name] for name in COMPARED))
         for first, second in pairs

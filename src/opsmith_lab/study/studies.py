@@ -16,6 +16,7 @@ from opsmith.models.table import get_model
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.settings import Settings
 from opsmith_lab.evaluation.analysis import ExperimentReport
+from opsmith_lab.evaluation.catalogue import list_folders
 from opsmith_lab.evaluation.files import ConductedExperiment, publish_results
 from opsmith_lab.evaluation.plan import ExperimentOptions
 from opsmith_lab.study import STUDIES
@@ -34,7 +35,7 @@ from opsmith_lab.study.searching import (
     search_classically,
     search_with_model,
 )
-from opsmith_lab.study.study1 import OPTIMISER, analyse_searches
+from opsmith_lab.study.study1 import OPTIMISER, UNTESTED, analyse_searches
 from opsmith_lab.study.synthetic import draw_surfaces, hash_surfaces
 from opsmith_lab.study.trajectory import BlackBox
 
@@ -105,9 +106,9 @@ def conduct_study1(
     )
     arms = (*own.arms, *asking.arms)
     searches.sort(key=lambda each: (each.model, arms.index(each.arm)))
-    problems = list(dict.fromkeys(each.box.name for each in searches))
-    alike = Counter({each.box.name: each.box.domain for each in searches}.values())
-    analysis = analyse_searches(searches, seconds, [*notes, describe_power(results, max(alike.values()))])
+    boxes = {each.box.name: each.box for each in searches}
+    problems, power = list(boxes), describe_power(results, count_alike(boxes.values()))
+    analysis = analyse_searches(searches, seconds, [*notes, power] if power != UNTESTED else notes)
     seeds = sorted({each.seed for each in searches})
     of_arms = {arm: sorted({each.seed for each in searches if each.arm == arm}) for arm in arms}
     fewer = [f"{arm}: {', '.join(map(str, own))}" for arm, own in of_arms.items() if own and own != seeds]
@@ -131,15 +132,29 @@ def conduct_study1(
 
 def describe_power(results: Path, alike: int) -> str:
     """How often known minds are found to adapt on so many problems of one domain, by the page of the instruments."""
-    if not (results / "instruments.json").is_file():
+    if alike < 2:
+        return UNTESTED
+    files = [place / "instruments.json" for place in (results, *(folder / "results" for folder in list_folders()))]
+    if (file := next((file for file in files if file.is_file()), None)) is None:
         return "power of the test of adaptation: opsmith experiment instruments"
-    points = json.loads((results / "instruments.json").read_text("utf-8"))["figures"]["-power"]["points"]
+    points = json.loads(file.read_text("utf-8"))["figures"]["-power"]["points"]
     points = [each for each in points if each["series"].startswith("adaptation of searcher") and each["x"] <= alike]
     size = max((each["x"] for each in points), default=0)
     found = ", ".join(f"{each['y']:.2f} of {each['series'].split()[-1]}" for each in points if each["x"] == size)
     if not found:
         return f"power of the test of adaptation: the instruments were not tried on as few as {alike} problems"
     return f"power, with {size} problems of one domain: p < 0.05 in a share {found} (instruments)"
+
+
+def count_alike(boxes: Iterable[BlackBox]) -> int:
+    """Problems of the largest group that look alike: of one set, with the same bounds."""
+    return max(Counter((box.collection, box.domain) for box in boxes).values())
+
+
+def foresee_power(order: StudyOrder, results: Path) -> tuple[str, ...]:
+    """What the test of adaptation could find on the problems that are planned for chat models."""
+    boxes = order.plan_searches()[1].boxes
+    return (describe_power(results, count_alike(boxes)),) if order.options.models else ()
 
 
 def forecast_study1(order: StudyOrder) -> tuple[Forecast, ...]:

@@ -13,7 +13,8 @@ from opsmith.records import Usage
 from opsmith.report.record import COUNT, SECONDS, SHARE, TEXT, USD, DataTable, Said, Value
 from opsmith_lab.evaluation.analysis import Analysis, Chart, Row
 from opsmith_lab.evaluation.measure import MeanEstimate, average_shares, average_tasks
-from opsmith_lab.evaluation.permutation import PermutationResult, permute_columns
+from opsmith_lab.evaluation.permutation import PermutationResult, adjust_ps, permute_columns
+from opsmith_lab.evaluation.repetition import LEVEL
 from opsmith_lab.study.adaptation import find_gains, rank_proposals
 from opsmith_lab.study.arms import BUDGET
 from opsmith_lab.study.chat import EMPTY, NO_POINT, OUT_OF_BOUNDS
@@ -22,14 +23,16 @@ from opsmith_lab.study.searching import Search
 
 OPTIMISER = "optimiser"  # in place of a model's name
 WINS, ALL = "wins", "all"
-PLACES = (1, 2, 5, 10, 15, 20, 30, 40, 50)  # evaluations at which the figures stand
+PLACES = (5, 10, 15, 20, 30, 40, 50)  # evaluations at which the figures stand
 INTERVALS = (
     "Values are means over problems and seeds. Brackets hold 95 % intervals over problems and seeds, which are drawn "
-    "anew, the same ones for both arms of a pair; there is none for fewer than 5 problems. p is of permutation tests."
+    "anew, the same ones for both arms of a pair; there is none for fewer than 5 problems. p is of permutation tests; "
+    "that of Holm's method, for all arms of the page together, decides what is found."
 )
 
 Name = tuple[str, str]  # model or OPTIMISER, and arm
 Searched = Mapping[Name, Mapping[tuple[str, int], Search]]  # by problem and seed
+Adaptation = Mapping[Name, tuple[float, PermutationResult] | None]  # gain and test; None: not tested
 UNTESTED = "adaptation not tested: no two problems of a set have the same bounds; add --sets few"
 
 
@@ -44,11 +47,9 @@ def analyse_searches(searches: Sequence[Search], seconds: Mapping[str, float], n
     rows = [row for of in sets for row in (*_list_wins(searched, of), *_list_measures(searched, of))]
     adaptation = {name: test_adaptation(list(own.values())) for name, own in searched.items()}
     against = [row for row in rows if row.measure == f"{WINS} over {_say(base)}" and row.of == ALL]
-    finding = f"pairs won over {_say(base)} after {BUDGET} evaluations: " + ", ".join(
+    finding = f"{_say_adaptation(adaptation)}; pairs won over {_say(base)} after {BUDGET} evaluations: " + ", ".join(
         f"{_say((row.model, row.arm))} {row.estimate:.2f}" for row in against if row.estimate
     )
-    if not any(adaptation.values()):
-        finding = f"{UNTESTED}; {finding}"
     for name, own in searched.items():
         if name[0] != OPTIMISER and (lost := _count_lost(own)):
             finding += f"; {_say(name)} lost {lost:,} of {len(own) * BUDGET:,} evaluations"
@@ -146,11 +147,32 @@ def _list_measures(searched: Searched, of: str) -> Iterator[Row]:
 # -- what is shown
 
 
-def _tabulate_adaptation(adaptation: Mapping[Name, tuple[float, PermutationResult] | None]) -> DataTable:
-    rows = [(name[0], name[1], own[0], str(own[1])) for name, own in adaptation.items() if own is not None]
-    return DataTable(
-        "Does it search? Adaptation to values", {"model": TEXT, "arm": TEXT, "gain": SHARE, "p": TEXT}, rows
-    )
+def _adjust_adaptation(adaptation: Adaptation) -> dict[Name, tuple[float, PermutationResult, float]]:
+    """Gain, test and Holm's p of the arms that were tested."""
+    tested = {name: own for name, own in adaptation.items() if own is not None}
+    adjusted = adjust_ps([result.p for _, result in tested.values()])
+    return {name: (*own, p) for (name, own), p in zip(tested.items(), adjusted, strict=True)}
+
+
+def _say_adaptation(adaptation: Adaptation) -> str:
+    """`what they are told changes what they propose: cma (p <= 0.003); not shown of random, greedy`."""
+    tested = _adjust_adaptation(adaptation)
+    if not tested:
+        return UNTESTED
+    adapting = {name: result.say_p(p) for name, (_, result, p) in tested.items() if p < LEVEL}
+    said = [f"{_say(name)} (p {'' if p.startswith('<') else '= '}{p})" for name, p in adapting.items()]
+    others = [_say(name) for name in tested if name not in adapting]
+    words = [f"values change what is proposed by {', '.join(said)}"] if said else []
+    return "; ".join([*words, *([f"no change is shown of {', '.join(others)}"] if others else [])])
+
+
+def _tabulate_adaptation(adaptation: Adaptation) -> DataTable:
+    rows = [
+        (*name, gain, result.say_p(), result.say_p(p))
+        for name, (gain, result, p) in _adjust_adaptation(adaptation).items()
+    ]
+    columns = {"model": TEXT, "arm": TEXT, "gain": SHARE, "p": TEXT, "p (Holm)": TEXT}
+    return DataTable("Does it search? Adaptation to values", columns, rows)
 
 
 def _tabulate_cells(

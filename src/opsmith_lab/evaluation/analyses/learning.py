@@ -20,7 +20,7 @@ from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said, Va
 from opsmith.report.rendering import COLUMNS
 from opsmith.store import Store
 from opsmith.store.refused import list_refused_programs
-from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_estimate, select_estimates
+from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_estimate
 from opsmith_lab.evaluation.learners import EQUAL, HIGHER, LOWER, PLANTED, PREFIX
 from opsmith_lab.evaluation.measure import MeanEstimate, average_tasks
 from opsmith_lab.evaluation.permutation import FEW, PermutationResult, adjust_ps, permute_signs
@@ -131,12 +131,12 @@ def analyse_learning(study: Study) -> Analysis:
         "; ".join(own),
         rows,
         [
-            DataTable("Right samples, beside those with true demonstrations", _BY_ARM, list(starmap(_list_arm, arms))),
+            *(_tabulate_differences(arms, measure) for measure in (RIGHT, SOLVED)),
             DataTable("How equal are tokens?", _TOKENS, list(starmap(_list_tokens, arms))),
             DataTable(f"Null rates: p < {LEVEL} where nothing is", _NULLS, list(map(_test_null, models))),
             tabulate_power(curves, "apart", "tasks"),
         ],
-        {**_draw_rates(rows), "-power": draw_power(curves, "tasks")},
+        {**_draw_differences(models), "-power": draw_power(curves, "tasks")},
         NOTES,
         INTERVALS,
     )
@@ -215,20 +215,27 @@ def _list_rows(model: ModelOnTrial) -> Iterator[Row]:
             yield Row(model.name, arm, f"{measure} less {model.base}", ALL, each.difference)
 
 
-def _list_arm(model: ModelOnTrial, arm: str) -> list[Value]:
-    """A line of the table by arm."""
-    samples = sum(tally.judged for run in model.runs[arm] for tally in run.tallies if not tally.round)
-    cells: list[Value] = [model.label(arm), samples]
-    for measure, compared in model.compared.items():
-        cells.append(say_estimate(model.average(arm, measure)))
-        if each := compared.get(arm):
-            p = Said(str(each.result).removeprefix("p = "), each.result.p)
-            cells += [say_estimate(each.difference), p, Said(f"{each.p:.2g}", each.p)]
-        else:
-            cells += [None, None, None]
-        if measure == RIGHT:
-            cells += [each.finding if each else None, model.find_planted(arm) or None]
-    return [*cells, say_estimate(model.average(arm, COPIES))]
+def _tabulate_differences(arms: Sequence[tuple[ModelOnTrial, str]], measure: str) -> DataTable:
+    """A line for each arm of a model: what was measured, and how much it is above the base."""
+    lines: list[list[Value]] = []
+    for model, arm in arms:
+        of_arm = [tally for run in model.runs[arm] for tally in run.tallies if not tally.round or measure == SOLVED]
+        each, copies = model.compared[measure].get(arm), say_estimate(model.average(arm, COPIES))
+        cells: list[Value] = [model.label(arm), sum(tally.judged for tally in of_arm)]
+        cells += [say_estimate(model.average(arm, measure)), *list_comparison(each)]
+        lines.append([*cells, model.find_planted(arm) or None, copies] if measure == RIGHT else cells)
+    columns = {"model, shown": TEXT, "samples": COUNT, measure: SHARE, "less true": SHARE, **COMPARED}
+    columns |= {"planted": TEXT, COPIES: SHARE} if measure == RIGHT else {}
+    titles = {RIGHT: "Right samples, beside those with true demonstrations", SOLVED: "Tasks solved at equal tokens"}
+    return DataTable(titles[measure], columns, lines)
+
+
+def list_comparison(each: Comparison | None) -> list[Value]:
+    """The cells of a comparison: the difference, those of `COMPARED`; empty ones of the base itself."""
+    if each is None:
+        return [None] * (1 + len(COMPARED))
+    ps = (Said(each.result.say_p(), each.result.p), Said(each.result.say_p(each.p), each.p))
+    return [say_estimate(each.difference), *ps, each.finding]
 
 
 def _list_tokens(model: ModelOnTrial, arm: str) -> list[Value]:
@@ -282,22 +289,20 @@ def _test_null(model: ModelOnTrial) -> list[Value]:
     return [shorten_model(model.name), f"{null.rate:.2%}", null.repetitions, honest]
 
 
-def _draw_rates(rows: Sequence[Row]) -> dict[str, Chart]:
-    """Known minds have a figure of their own."""
+def _draw_differences(models: Sequence[ModelOnTrial]) -> dict[str, Chart]:
+    """How much the right samples of every arm are above those of the base; known minds have a figure of their own."""
     points: dict[str, list[dict[str, str | float | None]]] = {}
-    for row, _ in select_estimates(rows, RIGHT):
-        point = {"x": row.arm, "series": shorten_model(row.model), **row.scale_ends()}
-        points.setdefault("-minds" if PREFIX in row.model else "", []).append(point)
-    words = {"title": "Right samples by what is shown", "x_title": "shown", "y_title": "share of samples"}
-    options = {**words, "y_domain": [0, 1], "width": COLUMNS}
-    return {suffix: Chart("bars", own, options, ("over tasks and seeds",)) for suffix, own in points.items()}
+    for model in models:
+        for arm, each in model.compared[RIGHT].items():
+            row = Row(model.name, arm, RIGHT, ALL, each.difference)
+            point = {"x": arm, "series": shorten_model(model.name), **row.scale_ends()}
+            points.setdefault("-minds" if PREFIX in model.name else "", []).append(point)
+    words = {"title": "Right samples by what is shown, less those with true demonstrations", "x_title": "shown"}
+    options = {**words, "y_title": "difference of shares", "reference": 0.0, "is_linear": True, "width": COLUMNS}
+    return {suffix: Chart("intervals", own, options, ("over tasks and seeds",)) for suffix, own in points.items()}
 
 
-_COMPARED = {"less true": SHARE, "p": TEXT, "p (Holm)": TEXT}
-_BY_ARM = {
-    **{"model, shown": TEXT, "samples": COUNT, RIGHT: SHARE, **_COMPARED, "found": TEXT, "planted": TEXT},
-    **{SOLVED: SHARE, **{f"{SOLVED}: {name}": unit for name, unit in _COMPARED.items()}, COPIES: SHARE},
-}
+COMPARED = {"p": TEXT, "p (Holm)": TEXT, "found": TEXT}
 _TOKENS = {"model, shown": TEXT, "tokens of a prompt": COUNT, "times true [least, most]": TEXT}
 _TOKENS |= {"tokens of a run": COUNT, "times true": RATIO}
 _NULLS = {"model": TEXT, "rate": TEXT, "repetitions": COUNT, "honest": TEXT}
