@@ -348,7 +348,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "mind/": Family(
         "NAME",
-        "a known mind of `opsmith experiment study-learning`: planted behaviour, no language model",
+        "a known mind of `opsmith experiment study3` and `study-learning`: planted behaviour, no language model",
         "opsmith_lab.evaluation.learners:make_mind",
         is_program=True,
     ),

@@ -1,9 +1,9 @@
 """The parts of an experiment file as records; `reading` makes them from TOML.
 
-An arm is one way to solve the tasks: settings of a run, over those of all arms. Three things an arm may say of another
-one of the same file: `budget_from` and `tokens_from` name an arm whose run is the measure, `first_round_of` an arm
-whose first round is this arm (the same samples, so that nothing is paid for twice), and `learns_from` one whose
-experiences are shown for all other tasks, as `shows` says.
+An arm is one way to solve the tasks: settings of a run, over those of all arms. Four things an arm may say of another
+one of the same file: `budget_from` and `tokens_from` name an arm whose run is the measure, `from_run` one whose right
+programs it begins with, for the tasks that have one, `first_round_of` an arm whose first round is this arm (the same
+samples, so that nothing is paid for twice), and `learns_from` one whose programs are shown, as `shows` says.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from opsmith.settings import NAMES, Settings, find_command
-from opsmith_lab.evaluation.showing import DEMONSTRATIONS
+from opsmith_lab.evaluation.showing import DEMONSTRATIONS, FEEDBACK
 
 SEARCH = "search"
 TUNER = "tuner"
 EMBEDDED = ("embedded", SEARCH, TUNER)  # what is no language model: [embedded] settings hold for these
-BY_ARM = ("budget_from", "tokens_from")  # settings that name a run: in an experiment file, another arm
+MEASURES = ("budget_from", "tokens_from")
+BY_ARM = (*MEASURES, "from_run")  # settings that name a run: in an experiment file, another arm
 NOT_HERE = {
     "model": "a [[model]] table, or an arm's own",
     "seed": "seeds = [...]",
@@ -32,7 +33,6 @@ NOT_HERE = {
     "pass_env": "the option --pass-env of opsmith run: an agent of the command line sees it",
     "max_cost": "the option --max-cost",
     "name": "opsmith tag RUN --name: an experiment has many runs",
-    "from_run": "opsmith run --from: an experiment starts from nothing",
     "concurrency": "opsmith run --concurrency: it has no say in a result",
     "workers": "opsmith run --workers: it has no say in a result",
 }
@@ -70,8 +70,9 @@ def _check_model(name: str) -> str:
 
 
 def _check_shown(shows: str | None) -> str | None:
-    if shows is not None and shows not in DEMONSTRATIONS:
-        raise ValueError(f"shows: given {shows!r}; expected one of {', '.join(DEMONSTRATIONS)}")
+    known = (*DEMONSTRATIONS, FEEDBACK)
+    if shows is not None and shows not in known:
+        raise ValueError(f"shows: given {shows!r}; expected one of {', '.join(known)}")
     return shows
 
 
@@ -83,6 +84,7 @@ def _fold_lines(text: str) -> str:
 ModelName = Annotated[str, AfterValidator(_check_model)]
 Text = Annotated[str, AfterValidator(_fold_lines)]
 Overrides = Annotated[dict[str, Any], AfterValidator(_check_overrides)]
+Start = Literal["nothing", "plain"]  # plain: what runs begin with are the tasks' own programs
 Number = Annotated[float, BeforeValidator(_parse_fraction)]
 
 
@@ -106,6 +108,9 @@ class Series(_Part):
 
     name: ModelName = Field(min_length=1)
     seeds: tuple[int, ...] = ()  # empty: those of the experiment
+    languages: tuple[str, ...] = ()  # those of the experiment that it can write; empty: all
+    start: Start | None = None  # None: that of the experiment
+    by_name: bool = False  # asked only where the command line names it
     settings: Overrides = {}  # all other keys of the table
 
 
@@ -144,7 +149,8 @@ class Experiment(_Part):
     shows: Text  # what a reader learns from it, in a sentence or two
     analysis: str
     relative_to: str = ""  # the arm that others are compared with
-    start: Literal["nothing", "plain"] = "nothing"  # plain: what its runs begin with are the tasks' own programs
+    start: Start = "nothing"
+    languages: tuple[str, ...] = ()  # each arm is run in each of them; empty: in that of the settings, or of the tasks
     tasks: tuple[str, ...] = ()  # empty: the 26 tasks of the paper
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     settings: Overrides = {}

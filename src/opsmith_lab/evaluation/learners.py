@@ -1,17 +1,22 @@
-"""Known minds for `study-learning`: chat models whose answer to demonstrations is planted. They know the tasks' own
-programs by heart, and how often they say the right one is all that a prompt changes.
+"""Known minds for `study-learning` and `study3`: chat models whose answer to demonstrations, or feedback, is planted.
+They know the tasks' own programs by heart, and how often they say the right one is all that a prompt changes.
 
 A reader gains from demonstrations that are true, and reads a language whose operators have other names; a mind that
-gains from any text does so from whatever makes its prompt longer; a reciter looks at the task alone; a copier says what
-it was shown.
+gains from any text does so from whatever makes its prompt longer; a reciter looks at the task alone, and samples anew
+whatever it is told; a copier says what it was shown, or what it said before. A mender gains from all feedback, an
+error-reader from what verdicts say and from nothing else, and a spoiler loses by whatever it is told.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
+from opsmith.agents.analysis import read_analysis_prompt
+from opsmith.agents.fences import list_fenced_blocks
+from opsmith.agents.generation import read_generation_prompt
 from opsmith.agents.prompt import PromptParts, dump_task, load_yaml, read_prompt
 from opsmith.errors import UsageError
 from opsmith.models import Message, Reply, Request
@@ -34,9 +39,12 @@ from opsmith_lab.models.sampling import fence_program
 
 PREFIX = "mind/"
 READER, ANY_TEXT, RECITER, COPIER = "reader", "any-text", "reciter", "copier"
+MENDER, ERROR_READER, SPOILER = "mender", "error-reader", "spoiler"
 LOWER, EQUAL, HIGHER = "lower", "equal", "higher"
 BASE = 0.2, 0.5  # how often the right program comes without help, from the hardest task to the easiest
 GAIN = 0.3  # what helps adds so much
+FED = 0.45  # feedback adds so much
+SPOILED = 0.2  # of what it can do, a spoiler keeps so much
 COPIED = 0.88  # the share of a copier's replies that are copies, as of the copier of `minds`
 _ALIKE = dict.fromkeys((SHUFFLED, RENAMED, ALL_RENAMED, REFUSED, MANUAL, NOTHING), EQUAL)
 PLANTED: Mapping[str, Mapping[str, str]] = {  # by mind and what is shown: how often it is right, beside true ones
@@ -45,6 +53,30 @@ PLANTED: Mapping[str, Mapping[str, str]] = {  # by mind and what is shown: how o
     RECITER: _ALIKE | {ALL_RENAMED: LOWER},
     COPIER: _ALIKE | {NOTHING: HIGHER},
 }
+MENDED, SIXTH, KEPT = "after a wrong program", "after all feedback", "after a right program"
+FEEDBACK_PLANTED: Mapping[str, Mapping[str, str]] = {  # by mind and what came before: how often it is right, beside
+    MENDER: dict.fromkeys((MENDED, SIXTH, KEPT), HIGHER),  # independent samples
+    ERROR_READER: {MENDED: HIGHER, SIXTH: HIGHER, KEPT: EQUAL},
+    SPOILER: dict.fromkeys((MENDED, SIXTH, KEPT), LOWER),
+    RECITER: dict.fromkeys((MENDED, SIXTH, KEPT), EQUAL),
+    COPIER: {MENDED: LOWER, KEPT: HIGHER},
+}
+MINDS = tuple(dict.fromkeys((*PLANTED, *FEEDBACK_PLANTED)))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a prompt says beside its task."""
+
+    names: OperatorNames  # those of a language whose operators have invented ones
+    prompt: PromptParts
+    earlier: str | None  # the program that is to be mended or made better
+    has_errors: bool  # whether verdicts stand in it
+    length: int  # characters of the last message
+
+    @property
+    def has_feedback(self) -> bool:
+        return self.has_errors or self.earlier is not None
 
 
 class KnownMind:
@@ -54,8 +86,8 @@ class KnownMind:
     is_language_model = False
 
     def __init__(self, mind: str, target: Target, tasks: Sequence[Task]) -> None:
-        if mind not in PLANTED:
-            raise UsageError(f"model '{PREFIX}{mind}': expected one of {', '.join(PREFIX + name for name in PLANTED)}")
+        if mind not in MINDS:
+            raise UsageError(f"model '{PREFIX}{mind}': expected one of {', '.join(PREFIX + name for name in MINDS)}")
         lacking = [task.id for task in tasks if task.impl is None]
         if lacking:
             raise UsageError(f"model '{PREFIX}{mind}': task {lacking[0]} brings no program, which a mind would know")
@@ -77,25 +109,48 @@ class KnownMind:
 
     def answer_messages(self, messages: Sequence[Message], rng: random.Random) -> str:
         """What the mind says to a prompt."""
-        names, prompt = self._read(messages[0].content, messages[-1].content)
-        program = self._choose_program(prompt, len(messages[-1].content), rng)
-        return fence_program(program if self._mind == RECITER else names.exchange(program))
+        if read_analysis_prompt(messages) is not None:
+            return 'what: "a program that is as right as this one"'
+        told = self._read(tuple(messages))
+        program = self._choose_program(told, rng)
+        return fence_program(program if self._mind == RECITER else told.names.exchange(program))
 
-    def _read_messages(self, system: str, user: str) -> tuple[OperatorNames, PromptParts]:
-        """The names that operators have in a prompt, where they are invented, and what it says in the usual ones."""
-        names = self._names.select_invented(system)
-        return names, read_prompt([Message("user", names.exchange(user))], self._target)
+    def _read_messages(self, messages: tuple[Message, ...]) -> Told:
+        """What a prompt says, in the usual names of operators."""
+        names = self._names.select_invented(messages[0].content)
+        improved, said = read_generation_prompt(messages), [each for each in messages if each.role == "assistant"]
+        asked = names.exchange(messages[1].content)
+        prompt = read_prompt([Message("user", asked)], self._target)
+        comment = self._target.comment
+        shown = [source for task, source in prompt.examples if task == prompt.task]
+        has_errors = bool(said) or any(source.startswith(f"{comment} refused at") for source in shown)
+        if improved is not None:
+            prompt = PromptParts([], improved.task)
+        earlier = _read_program(said[-1].content) if said else None if improved is None else improved.source
+        return Told(names, prompt, earlier, has_errors, len(messages[-1].content))
 
-    def _choose_program(self, prompt: PromptParts, length: int, rng: random.Random) -> str:
+    def _choose_program(self, told: Told, rng: random.Random) -> str:
+        prompt = told.prompt
         if prompt.task not in self._programs:
             return "a task that this mind does not know"
         own, shown = self._programs[prompt.task], [(task, source.strip("\n")) for task, source in prompt.examples]
-        if self._mind == COPIER and shown and rng.random() < COPIED:
-            return rng.choice(shown)[1]
-        true = sum(self._programs.get(task) == source for task, source in shown)
-        is_helped = {READER: true > len(shown) / 2, ANY_TEXT: length > 2 * len(prompt.task)}.get(self._mind, False)
         ease = random.Random(content_hash("how hard it is", prompt.task)).uniform(*BASE)
-        return own if rng.random() < ease + GAIN * is_helped else f"{own}\n?"
+        if self._mind == COPIER and (shown or told.earlier is not None) and rng.random() < COPIED:
+            return told.earlier if told.earlier is not None else rng.choice(shown)[1]
+        true = sum(self._programs.get(task) == source for task, source in shown)
+        is_helped = {
+            READER: true > len(shown) / 2,
+            ANY_TEXT: told.length > 2 * len(prompt.task),
+        }.get(self._mind, False)
+        is_fed = {MENDER: told.has_feedback or bool(shown), ERROR_READER: told.has_errors}.get(self._mind, False)
+        kept = SPOILED if self._mind == SPOILER and (told.has_feedback or shown) else 1.0
+        return own if rng.random() < (ease + GAIN * is_helped + FED * is_fed) * kept else f"{own}\n?"
+
+
+def _read_program(reply: str) -> str:
+    """The program of a reply of ours; "" where there is none in it."""
+    mapping = load_yaml(next(iter(list_fenced_blocks(reply)), ""))
+    return str(mapping.get("impl", "")).strip("\n") if isinstance(mapping, Mapping) else ""
 
 
 def make_mind(order: Order) -> KnownMind:

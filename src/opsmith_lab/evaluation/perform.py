@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opsmith.agents.repair import write_findings
 from opsmith.api import improve, open_workers
 from opsmith.learn.events import OnEvent
 from opsmith.models import ChatModel
@@ -18,8 +19,9 @@ from opsmith.results.result import RunResult
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.refused import list_functional_rounds, list_refused_programs
+from opsmith.store.verdicts import verdict_of
 from opsmith.targets import get_target
-from opsmith_lab.evaluation.experiment import BY_ARM, Experiment
+from opsmith_lab.evaluation.experiment import Experiment
 from opsmith_lab.evaluation.plan import PlannedRun, list_start, load_run_tasks
 from opsmith_lab.evaluation.showing import ALL_RENAMED, Learned, RenamedModel, make_demonstrations
 
@@ -56,13 +58,20 @@ def perform_runs(
         return PerformedRuns((), "")
     with contextlib.closing(open_workers(planned[0].settings)) as pool:
         for run in planned:
+            if _lacks_arm(run, performed):
+                continue
             remaining = None if max_cost is None else max_cost - sum(spent.values())
             if remaining is not None and remaining <= 0:
                 return PerformedRuns(tuple(performed), "max cost")
             settings = _resolve_arms(run, performed).replace(max_cost=remaining)
             tasks, shown = load_run_tasks(settings), list[Experience]()
             model: ChatModel | str = settings.provider.model
-            start = list_start(experiment, tasks)
+            start = list_start(experiment, tasks) if run.is_plain else ()
+            if settings.method.from_run is not None:
+                right = {kept.experience.task.id for kept in store.read_experiences(settings.method.from_run)}
+                tasks = tuple(task for task in tasks if task.id in right)
+                if not tasks:  # nothing was solved, so that there is nothing to do
+                    continue
             if run.arm.shows and run.arm.learns_from:
                 learned = _read_learned(store, tasks, performed, run)
                 shown = make_demonstrations(run.arm.shows, learned, tasks)
@@ -88,14 +97,18 @@ def perform_runs(
 def _read_learned(store: Store, tasks: Sequence[Task], performed: Sequence[PerformedRun], run: PlannedRun) -> Learned:
     """What the run of the arm that this one learns from has left."""
     source = _find_run(performed, run, run.arm.learns_from)
+    assert source is not None
     experiences = [kept.experience for kept in store.read_experiences(source)]
     rows = [row for n in list_functional_rounds(store, source) for row in list_refused_programs(store, source, n)]
     texts = store.read_texts(row.program for row in rows)
     refused: dict[str, list[str]] = {}
+    findings: dict[str, str] = {}
     for row in rows:
         if row.program in texts:
             refused.setdefault(row.task, []).append(texts[row.program])
-    return Learned(get_target(tasks[0].target), experiences, refused, run.settings.seed)
+            verdict = verdict_of(store, row.body)
+            findings[texts[row.program]] = f"refused at {verdict.stage.name}\n{write_findings(verdict)}"
+    return Learned(get_target(tasks[0].target), experiences, refused, run.settings.seed, findings)
 
 
 def _check_models(planned: Sequence[PlannedRun]) -> None:
@@ -112,16 +125,23 @@ def _check_models(planned: Sequence[PlannedRun]) -> None:
 
 def _resolve_arms(run: PlannedRun, performed: Sequence[PerformedRun]) -> Settings:
     """The settings with runs in place of the arms that they name."""
-    named = {name: getattr(run.settings.spending, name) for name in BY_ARM}
-    runs = {name: _find_run(performed, run, arm) for name, arm in named.items() if arm is not None}
-    return run.settings.replace(**runs)
+    return run.settings.replace(**{name: _find_run(performed, run, arm) for name, arm in run.named_arms.items()})
 
 
-def _find_run(performed: Sequence[PerformedRun], run: PlannedRun, arm: str | None) -> str:
-    """The id of an arm's run with the same model and seed."""
+def _lacks_arm(run: PlannedRun, performed: Sequence[PerformedRun]) -> bool:
+    """Whether an arm that it names had nothing to do."""
+    named = (*run.named_arms.values(), *filter(None, [run.arm.learns_from]))
+    return any(_find_run(performed, run, arm) is None for arm in named)
+
+
+def _find_run(performed: Sequence[PerformedRun], run: PlannedRun, arm: str | None) -> str | None:
+    """The id of an arm's run with the same model and seed; None: there is none."""
     place = (arm, run.series, run.settings.seed)
     return next(
-        earlier.result.run
-        for earlier in performed
-        if (earlier.planned.arm.name, earlier.planned.series, earlier.planned.settings.seed) == place
+        (
+            earlier.result.run
+            for earlier in performed
+            if (earlier.planned.arm.name, earlier.planned.series, earlier.planned.settings.seed) == place
+        ),
+        None,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from opsmith.config import resolve_settings
@@ -17,7 +18,7 @@ from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
-from opsmith_lab.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
+from opsmith_lab.evaluation.experiment import BY_ARM, EMBEDDED, MEASURES, SEARCH, Arm, Experiment
 from opsmith_lab.evaluation.showing import ALL_RENAMED, RENAMED, has_named_operators
 
 
@@ -36,29 +37,63 @@ class ExperimentOptions:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run. `series`: the model it is compared under, which is the one it asks unless the arm has its own."""
+    """One run. `series`: the model it is compared under, which is the one it asks unless the arm has its own; where an
+    experiment has several languages, with the language."""
 
     arm: Arm
     series: str
     settings: Settings  # BY_ARM ones still name an arm
-    begins_right: bool = False  # with the plain programs of its tasks
+    is_plain: bool = False  # it begins with the plain programs of its tasks
+
+    @property
+    def begins_right(self) -> bool:
+        """Whether there is nothing to solve."""
+        return self.is_plain or self.settings.method.from_run is not None
+
+    @property
+    def named_arms(self) -> Mapping[str, str]:
+        """The arms whose runs it needs, by the setting that names them."""
+        flat = self.settings.as_flat()
+        return {name: flat[name] for name in BY_ARM if flat[name] is not None}
 
     @property
     def measure_arm(self) -> str | None:
         """The arm whose run says how much this one may spend."""
-        return next((value for name in BY_ARM if (value := getattr(self.settings.spending, name)) is not None), None)
+        return next((arm for name, arm in self.named_arms.items() if name in MEASURES), None)
+
+    def name_model(self, model: str) -> str:
+        """A model's name, with the language where it is told apart by that."""
+        return self.series if self.series.startswith(model) else model
 
 
 def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[PlannedRun, ...]:
     """The runs in the order in which they are made."""
-    models = options.models or tuple(series.name for series in experiment.models)
-    return tuple(
-        PlannedRun(arm, model, _resolve_settings(experiment, arm, model, seed, options), experiment.start == "plain")
-        for model in dict.fromkeys(models)
-        for seed in _choose_seeds(experiment, model, options)
-        for arm in experiment.arms
-        if arm.first_round_of is None and _can_show(experiment, arm, options)
-    )
+    models = options.models or tuple(series.name for series in experiment.models if not series.by_name)
+    runs = []
+    for model in dict.fromkeys(models):
+        languages = _choose_languages(experiment, model, options)
+        is_plain = (experiment.find_series(model).start or experiment.start) == "plain"
+        cells = product(languages, _choose_seeds(experiment, model, options), experiment.arms)
+        for language, seed, arm in cells:
+            if arm.first_round_of is not None or not _can_show(experiment, arm, options):
+                continue
+            settings = _resolve_settings(experiment, arm, model, seed, options, language)
+            if is_plain:
+                settings = settings.replace(from_run=None)
+            if not is_plain or settings.optimisation.optimise:  # else there is nothing to do
+                series = model if language is None else f"{model} in {language}"
+                runs.append(PlannedRun(arm, series, settings, is_plain))
+    return tuple(runs)
+
+
+def _choose_languages(experiment: Experiment, model: str, options: ExperimentOptions) -> Sequence[str | None]:
+    """None: an experiment without languages of its own. Raises UsageError where nothing is left of them."""
+    asked, own = options.where.get("target"), experiment.find_series(model).languages or experiment.languages
+    if not experiment.languages:
+        return (None,)
+    if asked is not None and asked not in own and own != experiment.languages:
+        raise UsageError(f"--target {asked}: given with model {model}, which writes {', '.join(own)}")
+    return own if asked is None else (asked,)
 
 
 def _can_show(experiment: Experiment, arm: Arm, options: ExperimentOptions) -> bool:
@@ -80,9 +115,7 @@ def load_run_tasks(settings: Settings) -> tuple[Task, ...]:
 
 
 def list_start(experiment: Experiment, tasks: Sequence[Task]) -> tuple[Solution, ...]:
-    """What a run of the experiment begins with. Raises UsageError for a task that brings no program of its own."""
-    if experiment.start == "nothing":
-        return ()
+    """The tasks' own programs. Raises UsageError for a task that brings none."""
     lacking = [task.id for task in tasks if task.impl is None]
     if lacking:
         raise UsageError(f"experiment {experiment.name}: {lacking[0]}: it has no plain program to start from")
@@ -103,16 +136,20 @@ def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
 
 
 def _choose_seeds(experiment: Experiment, model: str, options: ExperimentOptions) -> Iterable[int]:
+    """Each once."""
     own = experiment.embedded.seeds if model in EMBEDDED else experiment.find_series(model).seeds
     return dict.fromkeys(options.seeds or own or experiment.seeds)
 
 
-def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, options: ExperimentOptions) -> Settings:
+def _resolve_settings(
+    experiment: Experiment, arm: Arm, series: str, seed: int, options: ExperimentOptions, language: str | None
+) -> Settings:
     model = arm.model or series
     seed = 0 if model == SEARCH else seed  # it has no chance in it: one run for all seeds
     stated: dict[str, Any] = dict(experiment.settings)
     stated |= experiment.embedded.settings if model in EMBEDDED else {}
     stated |= {**experiment.find_series(series).settings, **arm.settings}
+    stated |= {"target": language} if language is not None else {}
     stated |= {
         "model": model,
         "seed": seed,

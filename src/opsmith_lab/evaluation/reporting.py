@@ -86,6 +86,9 @@ def _list_cells(run: ObservedRun) -> tuple[Value, ...]:
     usage, result, first_of = run.usage, run.result, run.arm.first_round_of
     solved = sum(right > 0 for _, right in run.count_samples(result.per_task, best=False))
     end, rounds = (f"first round of {first_of}", 1) if first_of else (result.end, len(result.rounds))
-    place = (run.arm.name, shorten_model(result.model), str(run.seed), result.run, end, rounds)
+    name = (
+        run.series if run.series.startswith(result.model) else result.model
+    )  # with the language, where there are several
+    place = (run.arm.name, shorten_model(name), str(run.seed), result.run, end, rounds)
     counts = (usage.requests, usage.input_tokens, usage.output_tokens)
     return (*place, Said(f"{solved}/{len(result.per_task)}", solved), *counts, usage)

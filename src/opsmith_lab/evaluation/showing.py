@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from opsmith.agents.manual import find_manual
 from opsmith.agents.prompt import format_yaml_block, get_form, write_system_prompt
@@ -20,7 +20,7 @@ from opsmith.targets import Target
 from opsmith.targets.protocols import Documented, HasManual
 
 TRUE, SHUFFLED, RENAMED, ALL_RENAMED = "true", "shuffled", "renamed", "all renamed"
-REFUSED, MANUAL, NOTHING = "refused", "manual", "none"
+REFUSED, MANUAL, NOTHING, FEEDBACK = "refused", "manual", "none", "feedback"
 MIN_LEARNED = 3  # solved tasks: each is shown two others at least, whose programs can be exchanged
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FIRST_WORD = re.compile(r"^[ \t]*([A-Za-z_]\w+)", re.MULTILINE)  # of a line
@@ -34,6 +34,7 @@ class Learned:
     experiences: Sequence[Experience]
     refused: Mapping[str, Sequence[str]]  # by task, its programs that were refused
     seed: int
+    findings: Mapping[str, str] = field(default_factory=dict)  # by refused program, what its verdict says
 
     @property
     def names(self) -> OperatorNames:
@@ -97,6 +98,18 @@ def quote_manual(learned: Learned) -> list[Experience]:
     return quoted
 
 
+def show_feedback(learned: Learned, task: Task) -> list[Experience]:
+    """All programs that were written for the task itself, each below what its verdict says; the right one last."""
+    comment = learned.target.comment
+    said = [(learned.findings[source], source) for source in learned.refused.get(task.id, ())]
+    said += [("right", own.source) for own in learned.experiences if own.task.id == task.id]
+    heads = ["".join(f"{comment} {line}\n" for line in words.splitlines()) for words, _ in said]
+    return [
+        Experience(replace(task, text=f"{task.prompt_text}\n{comment} {number}"), head + source, 1.0, -1)
+        for number, (head, (_, source)) in enumerate(zip(heads, said, strict=True))
+    ]
+
+
 DEMONSTRATIONS: Mapping[str, Callable[[Learned], list[Experience]]] = {
     TRUE: show_true,
     SHUFFLED: shuffle_programs,
@@ -109,7 +122,14 @@ DEMONSTRATIONS: Mapping[str, Callable[[Learned], list[Experience]]] = {
 
 def make_demonstrations(shows: str, learned: Learned, tasks: Sequence[Task]) -> list[Experience]:
     """What an arm's run is given, for each of its tasks alone. That these are unsolved is no lie: a demonstration is of
-    a task that reads alike and is another one. Raises UsageError where fewer than three tasks were solved."""
+    a task that reads alike and is another one. Raises UsageError where fewer than three tasks were solved, but for
+    feedback, which is of the task itself."""
+    if shows == FEEDBACK:
+        return [
+            replace(each, task=replace(each.task, shown=task.prompt_text), origin=SHOWN_FOR + task.id)
+            for task in tasks
+            for each in show_feedback(learned, task)
+        ]
     if len(learned.experiences) < MIN_LEARNED:
         given = len(learned.experiences)
         raise UsageError(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from opsmith_lab.evaluation.analyses import shares
 from opsmith_lab.evaluation.analyses.curves import analyse_curves
 from opsmith_lab.evaluation.analyses.diversity import analyse_diversity
+from opsmith_lab.evaluation.analyses.feedback import analyse_feedback
 from opsmith_lab.evaluation.analyses.gains import analyse_gains
 from opsmith_lab.evaluation.analyses.learning import analyse_learning
 from opsmith_lab.evaluation.analyses.solved import analyse_solved
@@ -23,5 +24,6 @@ ANALYSES: Mapping[str, Callable[[Study], Analysis]] = {
     "samples": shares.analyse_samples,  # against the number of samples
     "solved": analyse_solved,  # which tasks each arm solves, and how many more than one of them, pair by pair
     "learning": analyse_learning,  # is what was learned worth more than other text of that length?
+    "feedback": analyse_feedback,  # are programs better after what was said of earlier ones, language by language?
     "gains": analyse_gains,  # how much better right programs become
 }
