@@ -1,4 +1,4 @@
-"""`study-learning` under `kill -9`, through both SDKs: every sample once, and the result of a study that nobody disturbed."""
+"""`study-learning` and `study3` under `kill -9`, through both SDKs: every sample once, and the result of a study that nobody disturbed."""
 
 import json
 import random
@@ -17,9 +17,9 @@ TASKS = ("expert_0", "gemm_0", "index_0", "norm_0")
 KILLS, CONCURRENCY, SAMPLES = 4, 3, 2
 
 
-def conduct(commands, server, name, place, kill_at=()):
+def conduct(commands, study, server, name, place, kill_at=()):
     """The rows of the study, and how many requests it took; its process dies at the arrival of each of these requests."""
-    mind = KnownMind("reader", get_target("step"), load_tasks(TASKS))
+    mind = KnownMind("mender" if study == "study3" else "reader", get_target("step"), load_tasks(TASKS))
 
     def answer(body):
         if served.count in kill_at:
@@ -28,7 +28,17 @@ def conduct(commands, server, name, place, kill_at=()):
         return mind.answer_messages(messages, random.Random(messages[-1].content))
 
     with server(answer) as served:
-        arguments = ("experiment", "study-learning", "--model", f"{name}/any", "--base-url", served.url, "--json")
+        arguments = (
+            "experiment",
+            study,
+            "--target",
+            "step",
+            "--model",
+            f"{name}/any",
+            "--base-url",
+            served.url,
+            "--json",
+        )
         arguments += ("--tasks", ",".join(TASKS), "--samples", SAMPLES, "--concurrency", CONCURRENCY)
         arguments += ("--out", place / "runs", "--results", place / "results")
         for number in kill_at:
@@ -38,17 +48,22 @@ def conduct(commands, server, name, place, kill_at=()):
         return command.result(), served.count
 
 
-@pytest.mark.parametrize(("server", "name"), [(OpenAIServer, "openai"), (AnthropicServer, "anthropic")])
-def test_a_study_of_learning_that_is_killed_goes_on(server, name, tmp_path):
+@pytest.mark.parametrize(("study", "server", "name"), [
+    ("study-learning", OpenAIServer, "openai"),
+    ("study-learning", AnthropicServer, "anthropic"),
+    ("study3", OpenAIServer, "openai"),
+])  # fmt: skip
+def test_a_study_of_learning_that_is_killed_goes_on(study, server, name, tmp_path):
     with Commands(tmp_path) as commands:
-        whole, asked = conduct(commands, server, name, tmp_path / "whole")
+        whole, asked = conduct(commands, study, server, name, tmp_path / "whole")
         kill_at = [asked * number // (KILLS + 1) for number in range(1, KILLS + 1)]
-        killed, asked_again = conduct(commands, server, name, tmp_path / "killed", kill_at)
+        killed, asked_again = conduct(commands, study, server, name, tmp_path / "killed", kill_at)
     assert whole["rows"] == killed["rows"]
     ends = [[(run["arm"], run["end"], run["solved"]) for run in study["runs"]] for study in (whole, killed)]
     assert ends[0] == ends[1]
     assert asked <= asked_again <= asked + KILLS * CONCURRENCY
     with Store.open(tmp_path / "killed" / "runs") as store:
         counts = {run["arm"]: store.sample_count(run["run"]) for run in killed["runs"]}
-    assert {counts[arm] for arm in counts if arm not in {"source", "none"}} == {len(TASKS) * SAMPLES}
-    assert json.loads((tmp_path / "killed" / "results" / "study-learning.json").read_text())["complete"]
+    spending = {"source", "none", "resampling", "adaptive", "improving", "repeating"}
+    assert {counts[arm] for arm in counts if arm not in spending} == {len(TASKS) * SAMPLES}
+    assert json.loads((tmp_path / "killed" / "results" / f"{study}.json").read_text())["complete"]

@@ -32,6 +32,7 @@ from opsmith_lab.evaluation.analyses.learning import (
     Values,
     compare_arms,
     list_comparison,
+    say_lack_of_tasks,
 )
 from opsmith_lab.evaluation.analysis import Analysis, Chart, Row, say_estimate
 from opsmith_lab.evaluation.learners import EQUAL, FEEDBACK_PLANTED, KEPT, MENDED, PREFIX, SIXTH
@@ -227,6 +228,7 @@ def _say_findings(models: Sequence[FedModel], gained: Sequence[tuple[FedModel, C
             times = math.exp(each.result.statistic)
             said.append(f"{model.label}: with feedback programs gain {times:.2f} times as much as without")
     said += [f"known minds: {sum(planted)} of {len(planted)} comparisons as planted"] * bool(planted)
+    said += dict.fromkeys(lack for model in models if (lack := say_lack_of_tasks(model.compared.values())))
     return "; ".join(said)
 
 
@@ -278,9 +280,11 @@ def _list_solved(line: tuple[FedModel, str, Comparison]) -> list[Value]:
 def _list_gained(line: tuple[FedModel, Comparison]) -> list[Value]:
     model, each = line
     own, ps = each.difference, list_comparison(each)[1:]
-    ends = [math.exp(end) for end in (own.value, own.low, own.high) if end is not None] if own else []
-    said = f"{ends[0]:.3f}" + f" [{ends[1]:.3f}, {ends[2]:.3f}]" * (len(ends) > 2) if ends else ""
-    return [model.label, len(each.by_task), Said(said, ends[0] if ends else 0.0), *ps]
+    if own is None:
+        return [model.label, 0, None, *ps]
+    bounds = "" if own.low is None or own.high is None else f" [{math.exp(own.low):.3f}, {math.exp(own.high):.3f}]"
+    times = Said(f"{math.exp(own.value):.3f}{bounds}", math.exp(own.value))
+    return [model.label, len(each.by_task), times, *ps]
 
 
 def _compare_languages(models: Sequence[FedModel]) -> DataTable:

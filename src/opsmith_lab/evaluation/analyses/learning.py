@@ -7,7 +7,7 @@ demonstrations, tested by turning signs. All arms have as many samples in their 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from statistics import fmean
@@ -120,7 +120,7 @@ def analyse_learning(study: Study) -> Analysis:
         if model.find_planted(arm)
     ]
     own += [f"known minds: {sum(planted)} of {len(planted)} comparisons as planted"] * bool(planted)
-    own += dict.fromkeys(said for model in models if (said := _say_lack_of_tasks(model)))
+    own += dict.fromkeys(said for model in models if (said := say_lack_of_tasks(model.compared[RIGHT].values())))
     curves = {
         model.label(arm): find_power_of_differences(each.by_task, SIZES)
         for model in models
@@ -263,9 +263,8 @@ def _say_finding(model: ModelOnTrial) -> str:
     return ", ".join([*words, *([f"not told from {', '.join(equal)}"] if equal else [])])
 
 
-def _say_lack_of_tasks(model: ModelOnTrial) -> str:
+def say_lack_of_tasks(compared: Collection[Comparison]) -> str:
     """That no result could be told from chance, however clear; "": some could."""
-    compared = model.compared[RIGHT].values()
     tasks = max((len(each.by_task) for each in compared), default=0)
     least = min(1.0, len(compared) * 2.0 ** (1 - tasks))  # all differences have one sign
     return "" if least < LEVEL else f"{tasks} tasks are too few for any finding: Holm's p is at least {least:.2f}"
