@@ -74,10 +74,6 @@ class Told:
     has_errors: bool  # whether verdicts stand in it
     length: int  # characters of the last message
 
-    @property
-    def has_feedback(self) -> bool:
-        return self.has_errors or self.earlier is not None
-
 
 class KnownMind:
     """One of them. Raises UsageError for another name, and for tasks that bring no programs."""
@@ -111,46 +107,44 @@ class KnownMind:
         """What the mind says to a prompt."""
         if read_analysis_prompt(messages) is not None:
             return 'what: "a program that is as right as this one"'
-        told = self._read(tuple(messages))
-        program = self._choose_program(told, rng)
-        return fence_program(program if self._mind == RECITER else told.names.exchange(program))
+        prompt = self._read(tuple(messages))
+        program = self._choose_program(prompt, rng)
+        return fence_program(program if self._mind == RECITER else prompt.names.exchange(program))
 
     def _read_messages(self, messages: tuple[Message, ...]) -> Told:
         """What a prompt says, in the usual names of operators."""
         names = self._names.select_invented(messages[0].content)
-        improved, said = read_generation_prompt(messages), [each for each in messages if each.role == "assistant"]
-        asked = names.exchange(messages[1].content)
-        prompt = read_prompt([Message("user", asked)], self._target)
+        improved, replies = read_generation_prompt(messages), [each for each in messages if each.role == "assistant"]
+        prompt = read_prompt([Message("user", names.exchange(messages[1].content))], self._target)
         comment = self._target.comment
-        shown = [source for task, source in prompt.examples if task == prompt.task]
-        has_errors = bool(said) or any(source.startswith(f"{comment} refused at") for source in shown)
+        earlier_ones = [source for task, source in prompt.examples if task == prompt.task]
+        has_errors = bool(replies) or any(source.startswith(f"{comment} refused at") for source in earlier_ones)
         if improved is not None:
             prompt = PromptParts([], improved.task)
-        earlier = _read_program(said[-1].content) if said else None if improved is None else improved.source
+        earlier = None if improved is None else improved.source
+        if replies:
+            block = load_yaml(next(iter(list_fenced_blocks(replies[-1].content)), ""))
+            earlier = str(block.get("impl", "")).strip("\n") if isinstance(block, Mapping) else ""
         return Told(names, prompt, earlier, has_errors, len(messages[-1].content))
 
-    def _choose_program(self, told: Told, rng: random.Random) -> str:
-        prompt = told.prompt
+    def _choose_program(self, asked_with: Told, rng: random.Random) -> str:
+        prompt, earlier = asked_with.prompt, asked_with.earlier
         if prompt.task not in self._programs:
             return "a task that this mind does not know"
-        own, shown = self._programs[prompt.task], [(task, source.strip("\n")) for task, source in prompt.examples]
+        own, examples = self._programs[prompt.task], [(task, source.strip("\n")) for task, source in prompt.examples]
         ease = random.Random(content_hash("how hard it is", prompt.task)).uniform(*BASE)
-        if self._mind == COPIER and (shown or told.earlier is not None) and rng.random() < COPIED:
-            return told.earlier if told.earlier is not None else rng.choice(shown)[1]
-        true = sum(self._programs.get(task) == source for task, source in shown)
-        is_helped = {
-            READER: true > len(shown) / 2,
-            ANY_TEXT: told.length > 2 * len(prompt.task),
-        }.get(self._mind, False)
-        is_fed = {MENDER: told.has_feedback or bool(shown), ERROR_READER: told.has_errors}.get(self._mind, False)
-        kept = SPOILED if self._mind == SPOILER and (told.has_feedback or shown) else 1.0
-        return own if rng.random() < (ease + GAIN * is_helped + FED * is_fed) * kept else f"{own}\n?"
-
-
-def _read_program(reply: str) -> str:
-    """The program of a reply of ours; "" where there is none in it."""
-    mapping = load_yaml(next(iter(list_fenced_blocks(reply)), ""))
-    return str(mapping.get("impl", "")).strip("\n") if isinstance(mapping, Mapping) else ""
+        if self._mind == COPIER and (examples or earlier is not None) and rng.random() < COPIED:
+            return earlier if earlier is not None else rng.choice(examples)[1]
+        true, is_fed = sum(self._programs.get(task) == source for task, source in examples), bool(examples)
+        is_fed = is_fed or asked_with.has_errors or earlier is not None
+        gains = {
+            READER: GAIN * (true > len(examples) / 2),
+            ANY_TEXT: GAIN * (asked_with.length > 2 * len(prompt.task)),
+            MENDER: FED * is_fed,
+            ERROR_READER: FED * asked_with.has_errors,
+            SPOILER: (SPOILED - 1) * ease * is_fed,
+        }
+        return own if rng.random() < ease + gains.get(self._mind, 0.0) else f"{own}\n?"
 
 
 def make_mind(order: Order) -> KnownMind:

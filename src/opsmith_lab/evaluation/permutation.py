@@ -45,8 +45,8 @@ class PermutationResult:
         >>> PermutationResult(1.0, 0.0005, 2**30, False).say_p()
         '<= 5.0e-04'
         """
-        shown = self.p if adjusted is None else adjusted
-        p = f"{shown:.3f}" if shown >= 0.001 else f"{shown:.1e}"
+        value = self.p if adjusted is None else adjusted
+        p = f"{value:.3f}" if value >= 0.001 else f"{value:.1e}"
         exact = f" (exact, {self.arrangements} arrangements)" if self.is_exact and adjusted is None else ""
         return "<= " * self.is_least + p + exact
 

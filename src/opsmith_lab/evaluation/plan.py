@@ -88,12 +88,12 @@ def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[Plann
 
 def _choose_languages(experiment: Experiment, model: str, options: ExperimentOptions) -> Sequence[str | None]:
     """None: an experiment without languages of its own. Raises UsageError where nothing is left of them."""
-    asked, own = options.where.get("target"), experiment.find_series(model).languages or experiment.languages
+    target, own = options.where.get("target"), experiment.find_series(model).languages or experiment.languages
     if not experiment.languages:
         return (None,)
-    if asked is not None and asked not in own and own != experiment.languages:
-        raise UsageError(f"--target {asked}: given with model {model}, which writes {', '.join(own)}")
-    return own if asked is None else (asked,)
+    if target is not None and target not in own and own != experiment.languages:
+        raise UsageError(f"--target {target}: given with model {model}, which writes {', '.join(own)}")
+    return own if target is None else (target,)
 
 
 def _can_show(experiment: Experiment, arm: Arm, options: ExperimentOptions) -> bool:

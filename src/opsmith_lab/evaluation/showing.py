@@ -101,12 +101,12 @@ def quote_manual(learned: Learned) -> list[Experience]:
 def show_feedback(learned: Learned, task: Task) -> list[Experience]:
     """All programs that were written for the task itself, each below what its verdict says; the right one last."""
     comment = learned.target.comment
-    said = [(learned.findings[source], source) for source in learned.refused.get(task.id, ())]
-    said += [("right", own.source) for own in learned.experiences if own.task.id == task.id]
-    heads = ["".join(f"{comment} {line}\n" for line in words.splitlines()) for words, _ in said]
+    judgements = [(learned.findings[source], source) for source in learned.refused.get(task.id, ())]
+    judgements += [("right", own.source) for own in learned.experiences if own.task.id == task.id]
+    heads = ["".join(f"{comment} {line}\n" for line in words.splitlines()) for words, _ in judgements]
     return [
         Experience(replace(task, text=f"{task.prompt_text}\n{comment} {number}"), head + source, 1.0, -1)
-        for number, (head, (_, source)) in enumerate(zip(heads, said, strict=True))
+        for number, (head, (_, source)) in enumerate(zip(heads, judgements, strict=True))
     ]
 
 

@@ -160,10 +160,10 @@ def _say_adaptation(adaptation: Adaptation) -> str:
     if not tested:
         return UNTESTED
     adapting = {name: result.say_p(p) for name, (_, result, p) in tested.items() if p < LEVEL}
-    said = [f"{_say(name)} (p {'' if p.startswith('<') else '= '}{p})" for name, p in adapting.items()]
-    others = [_say(name) for name in tested if name not in adapting]
-    words = [f"values change what is proposed by {', '.join(said)}"] if said else []
-    return "; ".join([*words, *([f"no change is shown of {', '.join(others)}"] if others else [])])
+    changing = [f"{_say(name)} (p {'' if p.startswith('<') else '= '}{p})" for name, p in adapting.items()]
+    unchanging = [_say(name) for name in tested if name not in adapting]
+    words = [f"values change what is proposed by {', '.join(changing)}"] if changing else []
+    return "; ".join([*words, *([f"no change is shown of {', '.join(unchanging)}"] if unchanging else [])])
 
 
 def _tabulate_adaptation(adaptation: Adaptation) -> DataTable:

@@ -210,26 +210,26 @@ def analyse_feedback(study: Study) -> Analysis:
 
 
 def _say_findings(models: Sequence[FedModel], gained: Sequence[tuple[FedModel, Comparison]]) -> str:
-    said, planted = [], []
+    findings, planted = [], []
     for model in models:
         for name, own in model.planted.items():
             planted += [model.compared[name].finding == own] if name in model.compared else []
         if model.compared and not model.planted:
             rates = {name: average_tasks(values[RIGHT]) for name, values in model.measured.items()}
-            told = [
+            rated = [
                 f"{name} {rate.value:.2f} ({model.compared[name].finding})"
                 for name, rate in rates.items()
                 if rate is not None and name in model.compared
             ]
             alone = rates[SAMPLES]
-            said.append(f"{model.label}: right alone {alone.value if alone else math.nan:.2f}, {', '.join(told)}")
+            findings.append(f"{model.label}: right alone {alone.value if alone else math.nan:.2f}, {', '.join(rated)}")
     for model, each in gained:
         if not model.planted:
             times = math.exp(each.result.statistic)
-            said.append(f"{model.label}: with feedback programs gain {times:.2f} times as much as without")
-    said += [f"known minds: {sum(planted)} of {len(planted)} comparisons as planted"] * bool(planted)
-    said += dict.fromkeys(lack for model in models if (lack := say_lack_of_tasks(model.compared.values())))
-    return "; ".join(said)
+            findings.append(f"{model.label}: with feedback programs gain {times:.2f} times as much as without")
+    findings += [f"known minds: {sum(planted)} of {len(planted)} comparisons as planted"] * bool(planted)
+    findings += dict.fromkeys(lack for model in models if (lack := say_lack_of_tasks(model.compared.values())))
+    return "; ".join(findings)
 
 
 def _compare_solved(model: FedModel, base: str) -> list[tuple[str, Comparison]]:
@@ -295,9 +295,12 @@ def _compare_languages(models: Sequence[FedModel]) -> DataTable:
         by_model.setdefault(model.name.rpartition(" in ")[0], []).append(model)
     for own in by_model.values():
         for before in (MENDED, SIXTH, KEPT):
-            measured = {
-                model.name: {before: _subtract_alone(model, before)} for model in own if before in model.compared
-            }
+            measured = {}
+            for model in own:
+                if before in model.compared:  # by seed and task, how much more often right than an independent one
+                    pairs = zip(model.measured[before][RIGHT], model.measured[SAMPLES][RIGHT], strict=False)
+                    values = [{task: value - b[task] for task, value in a.items() if task in b} for a, b in pairs]
+                    measured[model.name] = {before: values}
             if own[0].name in measured:
                 for name, each in compare_arms(measured, own[0].name, before).items():
                     lines.append(
@@ -307,53 +310,27 @@ def _compare_languages(models: Sequence[FedModel]) -> DataTable:
     return DataTable("Dense languages against sparse: what feedback adds", columns, lines)
 
 
-def _subtract_alone(model: FedModel, before: str) -> Values:
-    """By seed and task, how much more often a program is right than an independent one."""
-    pairs = zip(model.measured[before][RIGHT], model.measured[SAMPLES][RIGHT], strict=False)
-    return [{task: value - alone[task] for task, value in own.items() if task in alone} for own, alone in pairs]
-
-
 def _list_rounds(study: Study, model: FedModel) -> Iterator[list[Value]]:
     """A line for every place in the loop, and for every round in which right programs were to become better."""
     for arm in (LOOP, IMPROVING, REPEATING):
-        every = [chain for own in model.chains.get(arm, ()) for chain in own]
-        ratios = _read_ratios(study, model.runs.get(arm, ())) if arm != LOOP else {}
-        first = min((chain.round for chain in every), default=0)
-        places = max((_count_places(arm, chain, first) for chain in every), default=0)
+        chains, is_loop = [chain for own in model.chains.get(arm, ()) for chain in own], arm == LOOP
+        ratios = {} if is_loop else _read_ratios(study, model.runs.get(arm, ()))
+        places = max((chain.asked if is_loop else chain.round + 1 for chain in chains), default=0)
         for number in range(1, 1 + min(places, MOST_ROUNDS)):
-            if arm == LOOP:
-                turn, reached = number - 1, [chain for chain in every if chain.asked >= number]
-            else:
-                turn, reached = 0, [chain for chain in every if chain.round - first + 1 == number]
-            states = Counter(chain.states.get(turn) for chain in reached)
-            right, total = states[AttemptState.CORRECT], len(reached)
-            own = ratios.get(first + number - 1, [])
-            faster, slower = sum(low > 1 for low, _ in own), sum(high < 1 for _, high in own)
-            regressions = None if arm == LOOP else (total - right + slower) / total
-            tasks = len({chain.task for chain in every if _is_right_by(arm, chain, number, first)})
-            numbers = (None, None) if arm == LOOP else (faster, slower)
+            turn = number - 1 if is_loop else 0
+            reached = [each for each in chains if (each.asked >= number if is_loop else each.round == number - 1)]
+            states, total = Counter(chain.states.get(turn) for chain in reached), len(reached)
+            right = states[AttemptState.CORRECT]
+            bounds = ratios.get(number - 1, [])
+            faster, slower = sum(low > 1 for low, _ in bounds), sum(high < 1 for _, high in bounds)
+            solved = {
+                chain.task
+                for chain in chains
+                if chain.right_at is not None and (chain.right_at if is_loop else chain.round) < number
+            }
+            speeds = (None, None, None) if is_loop else (faster, slower, (total - right + slower) / total)
             wrong = [states[state] for state in AttemptState if state is not AttemptState.CORRECT] + [states[None]]
-            yield [
-                model.label,
-                arm,
-                number,
-                total,
-                right / total if total else None,
-                tasks,
-                *numbers,
-                regressions,
-                *wrong,
-            ]
-
-
-def _count_places(arm: str, chain: Chain, first: int) -> int:
-    return chain.asked if arm == LOOP else chain.round - first + 1
-
-
-def _is_right_by(arm: str, chain: Chain, number: int, first: int) -> bool:
-    if arm == LOOP:
-        return chain.right_at is not None and chain.right_at < number
-    return chain.right_at is not None and chain.round - first < number
+            yield [model.label, arm, number, total, right / total, len(solved), *speeds, *wrong]
 
 
 def _read_ratios(study: Study, runs: Sequence[ObservedRun]) -> dict[int, list[tuple[float, float]]]:
