@@ -7,28 +7,27 @@ source's fault. What it takes and the emulator does not know is nobody's: the pr
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from opsmith.records import content_hash
-from opsmith.running.compiler import Artefact, CompileFailure
+from opsmith.running.compiler import CompileFailure
 from opsmith.running.toolchain import CXX_COMPILER, find_toolchain
 from opsmith.targets.cuda.dialect import CUDA_DIALECT
 from opsmith.targets.cuda.messages import explain_refusal
 from opsmith.targets.cuda.nvrtc import INCLUDES, CubinResult, CudaOrder, compile_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, CudaToolkit, find_toolkit
 from opsmith.targets.cuda.unsupported import list_unsupported, needs_absent_header
-from opsmith.targets.gpu.emulator.building import ORDINARY_FLAGS, WATCHED_FLAGS, Unemulated, build_emulated
-from opsmith.targets.gpu.emulator.running import EMULATED, ORDINARY, PLAN
+from opsmith.targets.gpu.emulator.building import build_libraries
+from opsmith.targets.gpu.emulator.running import PLAN
 from opsmith.targets.gpu.plan import BoundPlan
-from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.programs import Build
 
 CUBIN, KERNELS = "cubin", "kernels"  # artefacts, beside those of the emulator
 NOT_EMULATED = "not emulated"
+NEEDED = "a program that is emulated, or a GPU"
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,9 @@ def build_cuda(request: CudaRequest, store: BuildCache | None, is_kept: bool = F
         return result
     if reason := _describe_unsupported(request.source):
         return _leave_unjudged(reason)
-    libraries: dict[str, bytes] = {}
-    for name, flags in {EMULATED: WATCHED_FLAGS, **({ORDINARY: ORDINARY_FLAGS} if is_kept else {})}.items():
-        library = _emulate_cached(request, store, flags)
-        if isinstance(library, Build):
-            return library
-        libraries[name] = library
+    libraries = build_libraries(CUDA_DIALECT, request.source, request.plan, store, is_kept, NEEDED)
+    if isinstance(libraries, Build):
+        return libraries
     kernels = {"arch": request.arch, "symbols": dict(result.symbols)}
     artefacts = {
         **libraries,
@@ -73,7 +69,7 @@ def build_cuda(request: CudaRequest, store: BuildCache | None, is_kept: bool = F
 
 def _leave_unjudged(reason: str) -> Build:
     """Nobody is at fault: only a GPU can judge it."""
-    return Build({}, failure=reason, needed="a program that is emulated, or a GPU")
+    return Build({}, failure=reason, needed=NEEDED)
 
 
 def describe_tools(arch: str = "") -> str:
@@ -134,19 +130,6 @@ def _read_cubin(data: bytes) -> CubinResult:
     end = 8 + int.from_bytes(data[:8], "little")
     head = json.loads(data[8:end])
     return CubinResult(data[end:], head["log"], head["symbols"])
-
-
-# -- the emulator
-
-
-def _emulate_cached(request: CudaRequest, store: BuildCache | None, flags: Sequence[str]) -> bytes | Build:
-    """The library for the emulator; a build with errors or a failure where there is none."""
-    result = build_emulated(CUDA_DIALECT, request.source, request.plan, store, flags=flags)
-    if isinstance(result, Artefact):
-        return result.data
-    if isinstance(result, Unemulated):
-        return _leave_unjudged(result.reason)
-    return Build({}, errors=result.errors) if isinstance(result, BuildRefusal) else Build({}, failure=result.reason)
 
 
 @cache

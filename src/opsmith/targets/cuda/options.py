@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from opsmith.errors import UsageError
 from opsmith.targets.cuda.occupancy import ARCHITECTURES
-from opsmith.targets.gpu.options import GpuOptions
-from opsmith.targets.gpu.passes import EMULATED_PASSES
-from opsmith.targets.native.layout import Pass
+from opsmith.targets.gpu.options import EmulatedOptions
 
 DEFAULT_ARCH = "sm_90"
 
 
 @dataclass(frozen=True)
-class CudaOptions(GpuOptions):
+class CudaOptions(EmulatedOptions):
     """How the programs of a task are built."""
 
     arch: str = DEFAULT_ARCH
@@ -23,7 +21,3 @@ class CudaOptions(GpuOptions):
         """Raises UsageError."""
         if self.arch not in ARCHITECTURES:
             raise UsageError(f"option arch: given {self.arch!r}; expected one of {', '.join(ARCHITECTURES)}")
-
-    @property
-    def full_passes(self) -> tuple[Pass, ...]:
-        return EMULATED_PASSES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from opsmith.targets.gpu.passes import FULL_PASSES
+from opsmith.targets.gpu.passes import EMULATED_PASSES, FULL_PASSES
 from opsmith.targets.native.layout import Pass
 from opsmith.targets.native.task import Disagreement
 
@@ -42,3 +42,12 @@ class GpuOptions:
         """Those that differ from the default; `read_options` reads them back."""
         values = {member.name: getattr(self, member.name) for member in fields(self)}
         return {name: value for name, value in values.items() if value != getattr(type(self)(), name)}
+
+
+@dataclass(frozen=True)
+class EmulatedOptions(GpuOptions):
+    """Of a language whose programs the emulator runs: what is kept is run as every program is."""
+
+    @property
+    def full_passes(self) -> tuple[Pass, ...]:
+        return EMULATED_PASSES

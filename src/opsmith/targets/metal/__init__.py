@@ -6,20 +6,17 @@ Apple's compiler never sees a program here, and verdicts say so.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from opsmith.errors import UsageError
 from opsmith.records import Task
-from opsmith.running.compiler import Artefact
 from opsmith.running.toolchain import CLANG, NO_CLANG, find_toolchain
 from opsmith.targets.gpu.agreement import list_disagreements
-from opsmith.targets.gpu.emulator.building import ORDINARY_FLAGS, WATCHED_FLAGS, Unemulated, build_emulated
-from opsmith.targets.gpu.emulator.running import EMULATED, ORDINARY, PLAN, run_artefacts
+from opsmith.targets.gpu.emulator.building import build_libraries
+from opsmith.targets.gpu.emulator.running import EMULATED, PLAN, run_artefacts
 from opsmith.targets.gpu.library_package import GpuPackages, PackageWords, PackedProgram
-from opsmith.targets.gpu.options import GpuOptions
-from opsmith.targets.gpu.passes import EMULATED_PASSES
+from opsmith.targets.gpu.options import EmulatedOptions
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
@@ -31,8 +28,6 @@ from opsmith.targets.metal.dialect import METAL_DIALECT, MOST_SHARED, find_large
 from opsmith.targets.metal.source import check_source, is_program
 from opsmith.targets.metal.syntax import list_kernels
 from opsmith.targets.metal.words import TYPES
-from opsmith.targets.native.build import BuildRefusal
-from opsmith.targets.native.layout import Pass
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Build, Solved
@@ -47,15 +42,6 @@ _NUMBERS = {"float": "float32", **dict.fromkeys(("long", "int64_t", "ulong", "ui
 _NUMBERS |= dict.fromkeys(("short", "ushort"), "int16")
 
 
-@dataclass(frozen=True)
-class MetalOptions(GpuOptions):
-    """None; but what is kept is run as every emulated program is."""
-
-    @property
-    def full_passes(self) -> tuple[Pass, ...]:
-        return EMULATED_PASSES
-
-
 class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     """Metal behind the `Target` protocol."""
 
@@ -64,7 +50,7 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     suffix = ".metal"
     caveat = "emulated; never seen by Apple's compiler"  # said by reports
     needs = _NEEDS
-    options = MetalOptions
+    options = EmulatedOptions
     dtypes = tuple(TYPES)
     limits = DeviceLimits(block=(1024, 1024, 1024), grid=(2**31 - 1,) * 3, shared=MOST_SHARED)
 
@@ -101,16 +87,10 @@ class MetalTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     canonical_form = staticmethod(write_canonical)
 
     def build_program(self, task: Task, source: str, is_kept: bool = False) -> Build:
-        plan, libraries = self.require_plan(task, source), dict[str, bytes]()
-        for name, flags in {EMULATED: WATCHED_FLAGS, **({ORDINARY: ORDINARY_FLAGS} if is_kept else {})}.items():
-            result = build_emulated(METAL_DIALECT, source, plan, open_cache(), flags=flags)
-            if isinstance(result, Unemulated):
-                return Build({}, failure=result.reason, needed="a program that is emulated, or Apple's compiler")
-            if isinstance(result, BuildRefusal):
-                return Build({}, errors=result.errors)
-            if not isinstance(result, Artefact):
-                return Build({}, failure=result.reason)
-            libraries[name] = result.data
+        plan, needed = self.require_plan(task, source), "a program that is emulated, or Apple's compiler"
+        libraries = build_libraries(METAL_DIALECT, source, plan, open_cache(), is_kept, needed)
+        if isinstance(libraries, Build):
+            return libraries
         if errors := tuple(find_large_memory(libraries[EMULATED], plan, source)):
             return Build({}, errors=errors)
         return Build({**libraries, PLAN: plan.write_json().encode()}, toolchain=self.describe_toolchain())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from opsmith.running.compiler import (
 )
 from opsmith.running.toolchain import explain_no_compiler, find_toolchain
 from opsmith.targets.gpu.emulator.dialect import EmulatedDialect
+from opsmith.targets.gpu.emulator.running import EMULATED, ORDINARY
 from opsmith.targets.gpu.emulator.source import (
     MAIN,
     MARK,
@@ -33,6 +34,7 @@ from opsmith.targets.gpu.plan import BoundLaunch, BoundPlan
 from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.native.flags import find_isa
+from opsmith.targets.programs import Build
 
 KIND = "COMPILE"
 MOST = 5  # findings of one build
@@ -105,6 +107,24 @@ def build_emulated(
     if cache_ is not None and isinstance(result, Artefact):
         cache_.store(key, result.data)
     return result
+
+
+def build_libraries(
+    dialect: EmulatedDialect, source: str, plan: BoundPlan, store: BuildCache | None, is_kept: bool, needed: str
+) -> Mapping[str, bytes] | Build:
+    """By what each is for, or a build with errors or a failure. `is_kept`: also one for passes in which locals hold
+    what they happen to; `needed`: what judges programs that are not emulated."""
+    libraries = {}
+    for name, flags in {EMULATED: WATCHED_FLAGS, **({ORDINARY: ORDINARY_FLAGS} if is_kept else {})}.items():
+        result = build_emulated(dialect, source, plan, store, flags=flags)
+        if isinstance(result, Unemulated):
+            return Build({}, failure=result.reason, needed=needed)
+        if isinstance(result, BuildRefusal):
+            return Build({}, errors=result.errors)
+        if not isinstance(result, Artefact):
+            return Build({}, failure=result.reason)
+        libraries[name] = result.data
+    return libraries
 
 
 def _compile_program(
