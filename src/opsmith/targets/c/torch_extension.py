@@ -8,24 +8,13 @@ the outputs, which are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from opsmith.problems.problem import Problem
 from opsmith.targets.c.library.package import find_judged_isa
 from opsmith.targets.native.signature import FUNCTION, list_dims, make_signature
 from opsmith.targets.native.task import read_native_task
-from opsmith.targets.native.torch_host import (
-    choose_names,
-    fill_words,
-    list_copies,
-    list_declarations,
-    list_statements,
-    list_types,
-    make_title,
-    name_kind,
-    write_literal,
-    write_tensor_checks,
-)
+from opsmith.targets.native.torch_host import fill_words, make_title, name_kind, write_literal, write_run
 from opsmith.targets.programs import Solved, TorchExtension
 
 _HOST = """
@@ -136,7 +125,9 @@ def write_torch_extension(solved: Solved) -> TorchExtension:
 def _write_file(solved: Solved) -> str:
     problem, options = read_native_task(solved.task.text)
     flags = options.choose_flags(find_judged_isa(solved.build))
-    names = choose_names(problem)
+    run = write_run(
+        problem, "cpu", "the CPU", "{}.data_ptr()", "call_kernel([&](Kernel kernel) { kernel(ARGUMENTS); });"
+    )
     words = {
         "TITLE": make_title(solved.task.id),
         "COMPILE": ", ".join(write_literal(word).strip() for word in flags.compile_flags),
@@ -145,9 +136,9 @@ def _write_file(solved: Solved) -> str:
         "PARAMETERS": ", ".join(_list_parameters(problem)),
         "CHECK_CPU": _write_cpu_check(flags.isa.name),
         "FUNCTION": FUNCTION,
-        "DECLARATIONS": ", ".join(list_declarations(problem, names)),
-        "BODY": "\n".join(f"  {line}" for line in _list_statements(problem, names)),
-        "CHECKS\n": write_tensor_checks("cpu", "the CPU") + "\n",
+        "DECLARATIONS": run["DECLARATIONS"],
+        "BODY": run["BODY"],
+        "CHECKS": run["CHECKS"],
     }
     text = fill_words(_HOST, words)
     head, _, tail = text.partition("HEADER;\n")  # texts of others come last: nothing is replaced in them
@@ -169,12 +160,3 @@ def _list_parameters(problem: Problem) -> Iterator[str]:
     yield from ("void *" for _ in problem.outputs)
     yield from ("int64_t" for _ in list_dims(problem))
     yield from (name_kind(value) for value in problem.scalars.values())
-
-
-def _list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
-    types = list_types(problem)
-    yield from list_statements(problem, names)
-    pointers = [f"aligned_{names[name]}.data_ptr()" for name in types]
-    numbers = [names[name] for name in (*list_dims(problem), *problem.scalars)]
-    yield f"call_kernel([&](Kernel kernel) {{ kernel({', '.join([*pointers, *numbers])}); }});"
-    yield from list_copies(problem, names)

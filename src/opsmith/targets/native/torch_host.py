@@ -43,12 +43,29 @@ def fill_words(text: str, words: Mapping[str, object]) -> str:
     return text
 
 
-def write_tensor_checks(device: str, words: str) -> str:
-    """Functions of C++. `device`: of tensors as torch calls it; `words`: of where they are expected."""
-    return _CHECKS.replace("DEVICE", device).replace("PLACE", words)
+def write_run(problem: Problem, device: str, place: str, tensor: str, call: str) -> dict[str, str]:
+    """What stands for CHECKS, DECLARATIONS and BODY of `run`. Raises UsageError for a problem whose sizes no shape
+    states.
+
+    device: of tensors as torch calls it; `place`: where they are expected, in words. `tensor`: how the kernel is given
+    one; `call`: the statement, with ARGUMENTS.
+    """
+    names, types = _choose_names(problem), _list_types(problem)
+    arguments = [tensor.format(f"aligned_{names[name]}") for name in types]
+    arguments += [names[name] for name in (*list_dims(problem), *problem.scalars)]
+    copies = (
+        f"if (!aligned_{own}.is_same({own})) {own}.copy_(aligned_{own});"
+        for own in (names[output.name] for output in problem.outputs)
+    )
+    statements = [*_list_statements(problem, names, types), call.replace("ARGUMENTS", ", ".join(arguments)), *copies]
+    return {
+        "CHECKS": _CHECKS.replace("DEVICE", device).replace("PLACE", place),
+        "DECLARATIONS": ", ".join(_list_declarations(problem, names)),
+        "BODY": "\n".join(f"  {line}" for line in statements),
+    }
 
 
-def choose_names(problem: Problem) -> dict[str, str]:
+def _choose_names(problem: Problem) -> dict[str, str]:
     """Names of C++ for tensors, scalars and sizes: they begin with what they are, so that none is a keyword."""
     tensors = [*(tensor.name for tensor in problem.tensors), *(output.name for output in problem.outputs)]
     names = {name: f"tensor_{_write_ascii(name)}" for name in tensors}
@@ -67,7 +84,7 @@ def _list_arguments(problem: Problem) -> Sequence[str]:
     return [*(tensor.name for tensor in problem.tensors), *problem.scalars]
 
 
-def list_declarations(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
+def _list_declarations(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
     tensors = {tensor.name for tensor in problem.tensors}
     for name in _list_arguments(problem):
         kind = "const at::Tensor &" if name in tensors else f"{name_kind(problem.scalars[name])} "
@@ -80,9 +97,8 @@ def name_kind(value: float) -> str:
     return "int64_t" if isinstance(value, int) else "double"
 
 
-def list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
-    """What finds all sizes, and checks all tensors. Raises UsageError for a problem whose sizes no shape states."""
-    types = list_types(problem)
+def _list_statements(problem: Problem, names: Mapping[str, str], types: Mapping[str, ArrayType]) -> Iterator[str]:
+    """What finds all sizes, and checks all tensors. Raises UsageError."""
     for name in list_dims(problem):
         yield f"const int64_t {names[name]} = {_find_size(name, types, names)};"
     for name, type_ in types.items():
@@ -92,14 +108,7 @@ def list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]
         yield f"const at::Tensor aligned_{names[name]} = align_tensor({names[name]});"
 
 
-def list_copies(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
-    """What brings results from where the kernel wrote them to where they are wanted."""
-    for output in problem.outputs:
-        own = names[output.name]
-        yield f"if (!aligned_{own}.is_same({own})) {own}.copy_(aligned_{own});"
-
-
-def list_types(problem: Problem) -> dict[str, ArrayType]:
+def _list_types(problem: Problem) -> dict[str, ArrayType]:
     """Of inputs, then outputs."""
     return {tensor.name: tensor.type for tensor in problem.tensors} | {
         output.name: output.types[0] for output in problem.outputs

@@ -6,26 +6,14 @@ outputs, which are written. nvcc compiles the kernels; torch's extension builder
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from opsmith.errors import UsageError
 from opsmith.problems.problem import Problem
 from opsmith.targets.cuda.host_code import calling, launching
 from opsmith.targets.gpu.binding import bind_plan
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.reading import read_plan
-from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import read_task_problem
-from opsmith.targets.native.torch_host import (
-    choose_names,
-    fill_words,
-    list_copies,
-    list_declarations,
-    list_statements,
-    list_types,
-    make_title,
-    write_tensor_checks,
-)
+from opsmith.targets.native.torch_host import fill_words, make_title, write_run
 from opsmith.targets.programs import Solved, TorchExtension
 
 _RUN = """
@@ -41,12 +29,7 @@ def write_torch_extension(solved: Solved) -> TorchExtension:
     """Raises UsageError for a problem whose sizes no shape states."""
     problem = read_task_problem(solved.task.text)
     plan, title = bind_source(solved.source, problem), make_title(solved.task.id)
-    names = choose_names(problem)
-    words = {
-        "CHECKS": write_tensor_checks("cuda", "a GPU"),
-        "DECLARATIONS": ", ".join(list_declarations(problem, names)),
-        "BODY": "\n".join(f"  {line}" for line in _list_statements(problem, names)),
-    }
+    words = write_run(problem, "cuda", "a GPU", "{}", f"{calling.CALL}(ARGUMENTS);")
     main = calling.write_main_file(plan, title, fill_words(_RUN, words)) + calling.write_binding("run", title)
     sources = {calling.FILE: main, launching.FILE: launching.write_kernel_file(solved.source, plan, title)}
     description = "Kernels in CUDA with host code for torch, for a GPU of NVIDIA."
@@ -60,11 +43,3 @@ def bind_source(source: str, problem: Problem) -> BoundPlan:
     if isinstance(bound, tuple):
         raise UsageError(f"the program's launch plan: {bound[0]}")
     return bound
-
-
-def _list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
-    yield from list_statements(problem, names)
-    tensors = [f"aligned_{names[name]}" for name in list_types(problem)]
-    numbers = [names[name] for name in (*list_dims(problem), *problem.scalars)]
-    yield f"{calling.CALL}({', '.join([*tensors, *numbers])});"
-    yield from list_copies(problem, names)
