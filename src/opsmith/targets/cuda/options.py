@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from opsmith.errors import UsageError
 from opsmith.targets.cuda.occupancy import ARCHITECTURES
-from opsmith.targets.gpu.options import EmulatedOptions
+from opsmith.targets.gpu.options import GpuOptions
+from opsmith.targets.gpu.passes import EMULATED_PASSES
+from opsmith.targets.native.layout import Pass
 
 DEFAULT_ARCH = "sm_90"
 
 
 @dataclass(frozen=True)
-class CudaOptions(EmulatedOptions):
+class CudaOptions(GpuOptions):
     """How the programs of a task are built."""
 
     arch: str = DEFAULT_ARCH
@@ -21,3 +23,7 @@ class CudaOptions(EmulatedOptions):
         """Raises UsageError."""
         if self.arch not in ARCHITECTURES:
             raise UsageError(f"option arch: given {self.arch!r}; expected one of {', '.join(ARCHITECTURES)}")
+
+    @property
+    def full_passes(self) -> tuple[Pass, ...]:
+        return EMULATED_PASSES
