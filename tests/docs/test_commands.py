@@ -72,7 +72,7 @@ NOT_RUN = {
     "command-agents.md": 1,
     "mcp.md": 2,
     "plans.md": 1,
-    "study.md": 3,
+    "study.md": 4,
 }  # blocks that say so, and why
 
 
