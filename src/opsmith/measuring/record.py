@@ -185,3 +185,12 @@ def _read_ratio(data: Mapping[str, Any] | None) -> SpeedRatio | None:
     return SpeedRatio(
         data["partner"], precise, _read_interval(data["trusted"]), None if claim is None else Claim(claim)
     )
+
+
+def describe_partner(partner: str) -> str:
+    """Whom a program is compared with, in words.
+
+    >>> describe_partner("eager"), describe_partner("4d08c2be" * 8)
+    ('eager', 'program 4d08c2be')
+    """
+    return f"program {partner[:8]}" if len(partner) == 64 else partner

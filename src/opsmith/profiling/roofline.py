@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opsmith.devices.peaks import Peaks, load_peaks
-from opsmith.measuring.record import RooflineShare, SpeedReport
+from opsmith.measuring.record import RooflineShare, SpeedReport, describe_partner
 from opsmith.measuring.roofline import choose_peak_dtype
 from opsmith.problems.problem import Problem
 from opsmith.profiling.profiler import ProfileSubject, make_report
@@ -105,9 +105,7 @@ def _describe_bound(
 
 
 def _name_partner(partner: str) -> str:
-    return (
-        "the task's own program" if partner == "plain" else f"program {partner[:8]}" if len(partner) > 40 else partner
-    )
+    return "the task's own program" if partner == "plain" else describe_partner(partner)
 
 
 def _write_time(ns: float) -> str:

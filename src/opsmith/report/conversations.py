@@ -9,11 +9,11 @@ from functools import cached_property
 
 from opsmith.records import printable
 from opsmith.report.record import COUNT, SECONDS, TEXT, DataTable, Said
-from opsmith.report.tables import count_noun
+from opsmith.report.tables import count_noun, explain_level
 from opsmith.results.tool_use import CallingSamples, ToolUse
 from opsmith.store import Store
 from opsmith.store.queries import SampleDetail
-from opsmith.store.rows import PROPOSER, TOOLS, ToolCallEntry
+from opsmith.store.rows import PROPOSER, TOOLS, RoundInfo, ToolCallEntry
 
 LONGEST = 20_000  # characters of a text that a page shows; the store has all of it
 OK = "ok"  # the outcome of a call that did what it was asked
@@ -163,14 +163,13 @@ class ExampleReader:
         self.run = run
 
     @cached_property
-    def _by_round(self) -> dict[int, tuple[tuple[str, str], ...]]:
-        rounds = self.store.read_rounds(self.run, with_children=True)
-        return {info.number: info.demonstrations for info, _ in rounds}
+    def _rounds(self) -> dict[int, RoundInfo]:
+        return {info.number: info for info, _ in self.store.read_rounds(self.run, with_children=True)}
 
     @cached_property
     def _lines(self) -> dict[str, str]:
         """The programs of all rounds, as they are looked for."""
-        names = {program for examples in self._by_round.values() for _, program in examples}
+        names = {program for info in self._rounds.values() for _, program in info.demonstrations}
         return {name: _strip_lines(text) for name, text in self.store.read_texts(names).items()}
 
     @cached_property
@@ -187,7 +186,7 @@ class ExampleReader:
     def list_programs(self, number: int, prompt: str) -> dict[str, str]:
         """By task, the hash of the program: those of a round's demonstrations whose program stands in the prompt."""
         lines = _strip_lines(prompt)
-        examples = self._by_round.get(number, ())
+        examples = self._rounds[number].demonstrations if number in self._rounds else ()
         return {task: name for task, name in examples if self._lines.get(name, " ") in lines}
 
     def list_shown(self, number: int, prompt: str) -> Iterator[ShownExample]:
@@ -199,11 +198,12 @@ class ExampleReader:
 
     def describe_shown(self, detail: SampleDetail) -> Iterator[str]:
         """What each request of a sample shows, as `opsmith show --prompt` says it."""
+        level = explain_level(self._rounds[detail.row.round].level)
         for call in detail.calls:
             prompt = "\n".join(message.content for message in call.messages)
             for example in () if is_tool_turn(call.agent) else self.list_shown(detail.row.round, prompt):
                 sample = f", sample {example.sample[:12]}" if example.sample else ""
-                yield printable(f"the {call.agent} is shown {example}{sample}")
+                yield printable(f"the {call.agent} is shown {example}{sample}; level {level}")
 
 
 def _strip_lines(text: str) -> str:

@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.measuring.record import MeasuringGrade, SpeedReport, describe_partner
 from opsmith.records import CYCLES, TIME
 from opsmith.report.figures import bar_chart, grid_chart, interval_chart, line_chart, place_interval
 from opsmith.report.fronts import word_figure
-from opsmith.report.optimised import tabulate_states
 from opsmith.report.rendering import Spec, annotate_figure, render_svg
 from opsmith.report.tables import count_noun
-from opsmith.report.views import RunView
+from opsmith.report.views import PassAt, RunView
 from opsmith.results.fronts import TaskFront
+from opsmith.results.intervals import Estimate
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics
 from opsmith.results.speedups import estimate_fast_share
-from opsmith.store.rows import OPTIMISATION
 
 BEFORE, AFTER = "start program", "best program"
 
@@ -68,17 +67,19 @@ def describe_size(runs: Sequence[RunView]) -> str:
 
 
 def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
-    """Both series of one run; of several runs each one's last."""
-    several = len(runs) > 1
+    """Both series of one run; of several runs each one's last. Equal curves are one, with the names of all."""
+    several, curves = len(runs) > 1, dict[str, list[PassAt]]()
+    for run in runs:
+        for point in run.pass_at_k:
+            if not several or point.series == run.pass_at_k[-1].series:
+                curves.setdefault(run.name if several else point.series, []).append(point)
+    names: dict[tuple[tuple[int, Estimate], ...], list[str]] = {}
+    for name, curve in curves.items():
+        names.setdefault(tuple((point.k, point.estimate) for point in curve), []).append(name)
     points = [
-        {
-            "series": run.name if several else point.series,
-            "x": point.k,
-            **place_interval(point.estimate),
-        }
-        for run in runs
-        for point in run.pass_at_k
-        if not several or point.series == run.pass_at_k[-1].series
+        {"series": " = ".join(equal), "x": k, **place_interval(estimate)}
+        for curve, equal in names.items()
+        for k, estimate in curve
     ]
     caption = "The chance that k samples of a task at its best temperature hold a right one, mean over the tasks; "
     caption += (
@@ -113,7 +114,7 @@ def draw_rounds(run: RunView) -> Iterator[Figure]:
         result, tasks = run.optimised.result, run.optimised.result.tasks
         attempts = sum(len(task.steps) for task in tasks)
         size = f"n = {count_noun(len(tasks), 'task')}, {count_noun(attempts, 'attempt')}; seed {run.seed}"
-        drawings = (_draw_states, _draw_fast_shares, _draw_gains, _draw_limits, _draw_within)
+        drawings = (_draw_fast_shares, _draw_limits, _draw_within)
         yield from annotate_figures([draw(result) for draw in drawings], [run], size)
     if run.fronts is not None and (fronts := draw_fronts(run.fronts.fronts)) is not None:
         yield from annotate_figures([fronts], [run])
@@ -126,7 +127,7 @@ def draw_steps(task: OptimisedTask) -> Figure | None:
         for number, step in enumerate(task.steps, 1)
         if step.to_start is not None
     ]
-    if not points:
+    if len(points) < 2:
         return None
     caption = (
         f"{task.task}: each right attempt's ratio to the start program, in the order of the attempts; filled: it was"
@@ -137,22 +138,9 @@ def draw_steps(task: OptimisedTask) -> Figure | None:
         title=f"Attempts at {task.task}",
         x_title="attempt",
         y_title="ratio to the start program",
+        x_domain=(0.5, len(task.steps) + 0.5),
     )
     return Figure("attempts", f"Attempts at {task.task}", caption, spec)
-
-
-def _draw_states(run: OptimisedRun) -> Figure:
-    table = tabulate_states(run)
-    names, counts = list(table.columns)[2:], [row[2:] for row in table.rows]
-    occurring = [place for place in range(len(names)) if any(row[place] for row in counts)]
-    rows = [
-        {"x": f"{number}{' opt.' * (phase == OPTIMISATION)}", "series": names[place], "y": own[place]}
-        for number, phase, *own in table.rows
-        for place in occurring
-    ]
-    caption = "Samples of each round by the state in which they ended; opt.: rounds that make right programs better."
-    spec = bar_chart(rows, title="States by round", x_title="round", y_title="samples")
-    return Figure("states", "States by round", caption, spec)
 
 
 def _draw_fast_shares(run: OptimisedRun) -> Figure:
@@ -182,22 +170,6 @@ def _list_fast_steps(run: OptimisedRun, metrics: PartnerMetrics) -> Iterator[dic
         share = estimate_fast_share([*ratios, *[None] * lacking], p)
         if share is not None:
             yield {"series": metrics.partner, "x": p, **place_interval(share)}
-
-
-def _draw_gains(run: OptimisedRun) -> Figure:
-    rows = [
-        {"x": task.task, "series": BEFORE, **place_interval(task.gain)} for task in run.tasks if task.gain is not None
-    ]
-    caption = "The start program's figure by the best program's, full grade, with 95 % intervals of the measuring; the"
-    caption += " scale is logarithmic. Above 1 the best program is the better one."
-    spec = interval_chart(
-        rows,
-        title="Gain by task",
-        x_title="task",
-        y_title="times as good",
-        reference=1.0,
-    )
-    return Figure("gains", "Gain by task", caption, spec)
 
 
 def _draw_limits(run: OptimisedRun) -> Figure:
@@ -234,6 +206,7 @@ def _draw_within(run: OptimisedRun) -> Figure:
         title="Correct within n attempts",
         x_title="n, attempts of each task",
         y_title="share of the tasks",
+        x_domain=(0.5, len(run.within) + 0.5),
         y_domain=(0, 1),
     )
     return Figure("within", "Correct within n attempts", caption, spec)
@@ -299,7 +272,7 @@ def _list_times(report: SpeedReport, factor: float) -> Iterator[dict[str, Any]]:
     yield _make_point(measurement.shape_set, PROGRAM, measurement.time, factor)
     if measurement.ratio is not None:
         partner = measurement.ratio.precise.scale_by(measurement.time.value)
-        yield _make_point(measurement.shape_set, measurement.ratio.partner[:8], partner, factor)
+        yield _make_point(measurement.shape_set, describe_partner(measurement.ratio.partner), partner, factor)
     if share is not None and share.share is not None:
         least = measurement.time.value * min(1.0, share.share.value)
         yield _make_point(measurement.shape_set, LIMIT, Interval(least, least, least), factor)

@@ -66,6 +66,7 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
     log_x: bool = False,
     is_joined: bool = True,
     is_stepped: bool = False,
+    x_domain: Domain | None = None,
     y_domain: Domain | None = None,
     empty: str = "",
     width: int = PAGE,
@@ -75,12 +76,13 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
 
     `paper` are hollow points: x, y and `series` (their name), with `like`, the series of ours that they belong to. A
     point whose x or y is None or not finite is left out; with `log_x` so is one whose x is not positive. `is_stepped`:
-    values hold from the point before. `empty` says why there is no point.
+    values hold from the point before. `x_domain`: of what is counted from 1
+    on, whose axis needs no 0. `empty` says why there is no point.
     """
     rows = _list_drawn(points, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
     columns = _list_columns(rows)
     size = (width - _AXIS, height)
-    across = _span_values([row["x"] for row in rows] + [row["x"] for row in paper], log_x)
+    across = x_domain or _span_values([row["x"] for row in rows] + [row["x"] for row in paper], log_x)
     upward = y_domain or _reach_zero(_span_ends(rows))
     ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
     if "low" in columns:
@@ -94,7 +96,7 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
     vertical = {
         "title": y_title,
         "scale": {"domain": list(upward), "nice": False},
-        "axis": {"tickCount": 5, **_write_numbers(upward)},
+        "axis": {"tickCount": 5, **_write_numbers(upward), **_step_whole(rows)},
     }
     place = {"x": {"field": "x", "type": "quantitative", **x_axis}, "y": {"type": "quantitative", **vertical}}
     look = _Look(rows, paper, width, is_named="series" in columns, has_hollow="mark" in columns)
@@ -111,7 +113,7 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
         layers.append({**_make_layer("point", dots, size=64, opacity=1, strokeWidth=1.6), **_inline(paper)})
     if "label" in columns:
         layers += _draw_labels(rows, place, _Field(across, upward, size, log_x), is_joined)
-    layers += _mark_breaks({"x": 0.0 if log_x else across[0], "y": upward[0]}, height) if rows else []
+    layers += _mark_breaks({"x": 0.0 if log_x or x_domain else across[0], "y": upward[0]}, height) if rows else []
     return _make_spec(rows, layers, title, width, height, empty)
 
 
@@ -140,7 +142,11 @@ def bar_chart(  # noqa: PLR0913  (one argument per text and per choice)
     band = (width - _AXIS) / max(1, len(_list_names([*points, *missing], "x")))
     points, missing, paper = (_wrap_names(own, band) for own in (points, missing, paper))
     bars = _Bars([*points, *missing], top, (width, height), has_slots="series" in columns)
-    vertical = {"type": "quantitative", "title": y_title, "axis": {"tickCount": 5, **_write_numbers(top)}}
+    vertical = {
+        "type": "quantitative",
+        "title": y_title,
+        "axis": {"tickCount": 5, **_write_numbers(top), **_step_whole(points)},
+    }
     vertical |= {"scale": {"domain": list(top), "nice": y_domain is None}}
     place = {**bars.place_names(x_title), "y": {**vertical, "field": "y"}}
     look = _Look(points, paper, width, is_named="series" in columns)
@@ -516,6 +522,12 @@ def _choose_ticks(values: Sequence[float], domain: Domain, width: float, is_log:
 def _write_numbers(domain: Sequence[float], large: float = _LARGE) -> Spec:
     """Each number with a prefix of its own, from so large ones on: 0 and 20k, where an axis' own format writes 0k."""
     return {"labelExpr": f"format(datum.value, '{'~s' if max(domain) >= large else '~g'}')"}
+
+
+def _step_whole(rows: Records) -> Spec:
+    """No tick at half of what is counted."""
+    is_counted = all(row["y"] % 1 == 0 for row in rows) and any(row["y"] > 1 for row in rows)
+    return {"tickMinStep": 1} if is_counted else {}
 
 
 def _list_ticks(domain: Sequence[float]) -> list[float]:

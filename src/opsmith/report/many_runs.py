@@ -326,6 +326,6 @@ def _head_setting(name: str) -> str:
 
 
 def list_figures(run: RunView) -> list[Figure]:
-    """All figures of a run; one without data is left out."""
+    """All figures of a run; one of a single value, or of none, is left out."""
     solved = [draw_course(gather_runs([run]), "solved", "tokens")] * run.is_solving
-    return [figure for figure in (*solved, *draw_rounds(run)) if figure.spec["data"]["values"]]
+    return [figure for figure in (*solved, *draw_rounds(run)) if len(figure.spec["data"]["values"]) > 1]

@@ -7,8 +7,10 @@ import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from opsmith.measuring.intervals import Interval
 from opsmith.records import TIME, Suggestion, to_json
 from opsmith.report.record import COUNT, RATIO, SHARE, TEXT, DataTable, Said
+from opsmith.report.speeds import write_time
 from opsmith.report.tables import NOTHING, count_noun, format_cost
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, PartnerMetrics, read_optimisation
 from opsmith.results.states import AttemptState
@@ -78,29 +80,45 @@ def tabulate_gains(run: OptimisedRun) -> DataTable:
     partners = [metrics.partner for metrics in run.partners[1:]]
     ratios = {f"over {name}": RATIO for name in partners}
     counts = {"rounds": COUNT, "attempts": COUNT, "right": COUNT}
+    times = {"start → best": TEXT} if any(task.times for task in run.tasks) else {}
     screens = {"best screen": RATIO} if any(task.screen for task in run.tasks) else {}
     rows = [
         [
             Said(task.task, link=("task", task.task)),
             task.gain,
             *([task.screen] if screens else []),
+            *([_word_times(task)] if times else []),
             task.claim.value if task.best and task.claim else "counted" if task.best else task.lack or "no gain shown",
             *map(task.to_partner, partners),
             len({step.row.round for step in task.steps}),
             len(task.steps),
             sum(step.state is AttemptState.CORRECT for step in task.steps),
             task.spread,
+            "; then ".join(change.rstrip(".") for change in task.changes) or NOTHING,
         ]
         for task in run.tasks
     ]
-    columns = {"task": TEXT, "gain": RATIO, **screens, "claim": TEXT, **ratios, **counts, "spread": SHARE}
+    columns = {"task": TEXT, "gain": RATIO, **screens, **times, "claim": TEXT, **ratios}
+    columns |= {**counts, "spread": SHARE, "change": TEXT}
     note = (
         "Gain and screen: times as good as the start program. A screen is a quick first timing, no result."
         if screens
         else ""
     )
-    least = ("spread", "rounds", "attempts", "right")
+    least = ("spread", "rounds", "attempts", "right", "change", "start → best")
     return DataTable("gain of each task over its start program", columns, rows, least, note=note)
+
+
+def _word_times(task: OptimisedTask) -> str:
+    """Of the start program and the best, at the shape set where the start program takes longest."""
+    longest = max(task.times, key=lambda times: times.start.value, default=None)
+    if longest is None:
+        return NOTHING
+    start, best = (
+        write_time(Interval(time.value, time.value, time.value), longest.objective)
+        for time in (longest.start, longest.best)
+    )
+    return f"{start} → {best} at {longest.shape_set}"
 
 
 def tabulate_states(run: OptimisedRun) -> DataTable:

@@ -22,7 +22,7 @@ from opsmith.report.conversations import is_tool_turn
 from opsmith.report.languages import tabulate_by_language, tabulate_languages
 from opsmith.report.run_tables import list_tables
 from opsmith.report.speeds import list_builds, list_reasons, tabulate_speeds
-from opsmith.report.tables import count_noun, format_cost, format_duration, list_names
+from opsmith.report.tables import count_noun, explain_level, format_cost, format_duration, list_names
 from opsmith.report.verdicts import name_fault
 from opsmith.results.intervals import Estimate
 from opsmith.store.rows import UNANSWERED
@@ -89,6 +89,7 @@ def make_environment(*packages: str) -> Environment:
         "interval": format_interval,
         "number": format_number,
         "noun": count_noun,
+        "level": explain_level,
         "moment": format_moment,
         "svg": Markup,
     }

@@ -109,7 +109,9 @@ def tabulate_rounds(run: RunView) -> DataTable:
     rows = [
         (
             row.number,
-            f"{len(row.demonstrations)} ({row.level})" if row.demonstrations else "none",
+            Said(f"{len(row.demonstrations)} ({row.level})", note=list_names(row.demonstrations))
+            if row.demonstrations
+            else "none",
             Said(f"{row.attempted}" + (f" + {row.nodes} nodes" if row.nodes else ""), row.attempted),
             Said(
                 f"{row.spent.judged:,}" + (f" of {row.planned:,}" if row.spent.judged < row.planned else ""),

@@ -11,7 +11,7 @@ from opsmith.measuring.baseline import SpeedChange
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval, average_ratios
 from opsmith.measuring.objectives import order_objectives
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport, describe_partner
 from opsmith.records import TIME, Candidate, Objective
 from opsmith.report.record import RATIO, SHARE, TEXT, DataTable, Said
 from opsmith.report.tables import NOTHING, count_noun, list_names
@@ -223,7 +223,7 @@ def describe_speed(measurement: SpeedMeasurement) -> str:
     if ratio is not None and measurement.objective.is_counted:
         words.append(_write_ratio(measurement))
     elif ratio is not None:
-        words.append(f"{ratio.precise} times as fast as {ratio.partner[:8]}")
+        words.append(f"{ratio.precise} times as fast as {describe_partner(ratio.partner)}")
     figures = ", ".join(words)
     return "; ".join(words for words in (figures, measurement.reason) if words)
 
@@ -286,7 +286,7 @@ def _write_ratio(measurement: SpeedMeasurement) -> str:
     if ratio is None:
         return NOTHING
     figure = f"{ratio.precise.value:.3f}" if measurement.objective.is_counted else str(ratio.precise)
-    return f"{figure} to {ratio.partner[:8]}"
+    return f"{figure} to {describe_partner(ratio.partner)}"
 
 
 def _write_claim(measurement: SpeedMeasurement) -> str:

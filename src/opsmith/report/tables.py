@@ -29,6 +29,7 @@ _NOTE = 60  # characters of a note, or of a reason, in a list of runs
 NOTHING = "–"  # in place of a figure that there is not
 NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
 NO_MODEL = "the search enumerates programs of the target language; no model is asked"
+_STRATA = {"H": "hard", "M": "medium", "E": "easy"}  # by the share of right samples that found them
 _IS_SET = {True: "set", False: "not set"}
 
 
@@ -54,6 +55,16 @@ def make_table(
     drops = {name: len(least) - place for place, name in enumerate(least)}
     described = [Column(name, name in right, name in code, room, drops.get(name)) for name in columns]
     return FittedTable(described, title, lines)
+
+
+def explain_level(level: str) -> str:
+    """Which demonstrations a level shows.
+
+    >>> explain_level("HM"), explain_level("random")
+    ('HM: hard, medium', 'random')
+    """
+    words = [_STRATA.get(letter, "") for letter in level]
+    return f"{level}: {', '.join(words)}" if all(words) else level
 
 
 def not_a_model(name: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opsmith.measuring.claims import Claim, judge_bounds
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedRatio, SpeedReport
-from opsmith.records import Candidate, Outcome, Usage
+from opsmith.records import Candidate, Objective, Outcome, Usage
 from opsmith.results.bests import ProgramGrade, choose_best, grade_programs
 from opsmith.results.intervals import Estimate
 from opsmith.results.lineage import Lineage, choose_measured_figures, name_start, read_lineages, read_objective
@@ -66,6 +66,16 @@ class LimitShare:
 
 
 @dataclass(frozen=True)
+class GradedTimes:
+    """What two programs take at one shape set, in the full grade."""
+
+    shape_set: str
+    objective: Objective
+    start: Interval  # as the ratio tells it
+    best: Interval
+
+
+@dataclass(frozen=True)
 class OptimisedTask:
     """A task whose program was to become better."""
 
@@ -77,6 +87,7 @@ class OptimisedTask:
     claim: Claim | None  # what may be said of it; None: nothing, or the figure is counted and needs no claim
     to_partners: Mapping[str, Interval]  # the best's ratios to others, full grade: eager, compile ...
     shares: tuple[LimitShare, ...] = ()  # of the device's limit, where they are known
+    times: tuple[GradedTimes, ...] = ()
     lack: str = ""  # why a program that leads by its screens is not the best; "": there is none, or it is
 
     @property
@@ -89,6 +100,19 @@ class OptimisedTask:
         """The best of its screens, where nothing is graded in full yet: it steers the run and is no result."""
         screens = [step.to_start for step in self.steps if step.to_start is not None and self.lack == NOT_GRADED]
         return max(screens, key=lambda ratio: ratio.value, default=None)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What was suggested on the way from the start program to the best, or to the one of the best screen."""
+        steps = {step.row.candidate: step for step in reversed(self.steps) if step.state is AttemptState.CORRECT}
+        screens = [
+            step.row.candidate for step in self.steps if self.screen is not None and step.to_start == self.screen
+        ]
+        name, way = self.best or next(iter(screens), None), list[str]()
+        while (step := steps.pop(name, None)) is not None:
+            way.append(step.row.suggestion.what if step.row.suggestion else "no suggestion")
+            name = step.parent
+        return tuple(reversed(way))
 
     @property
     def published(self) -> float | None:
@@ -263,6 +287,7 @@ def _read_task(
         claim=ratios.judge_gain(best.program, start),
         to_partners=ratios.find_others(best.program, start),
         shares=tuple(ratios.list_shares(best.program, start)),
+        times=tuple(ratios.list_times(best.program, start)),
     )
 
 
@@ -362,6 +387,14 @@ class _Ratios:
                 yield LimitShare(
                     report.measurement.shape_set, share.share.scale_by(1 / ratio.precise.value), share.share
                 )
+
+    def list_times(self, program: str, start: str) -> Iterator[GradedTimes]:
+        """By figure and shape set, of the full grade."""
+        for report in self._list_start(program, start):
+            best, ratio = report.measurement.time, report.measurement.ratio
+            if best is not None and ratio is not None:
+                start_time = best.scale_by(ratio.precise.value)
+                yield GradedTimes(report.measurement.shape_set, report.measurement.objective, start_time, best)
 
     def explain_lack(self, program: str) -> str:
         """Why a program has no ratio."""

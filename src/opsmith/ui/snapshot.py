@@ -44,7 +44,7 @@ class RunState(StrEnum):
 class RoundLine:
     number: int
     level: str  # of its demonstrations; of a round that is not functional its phase
-    demonstrations: int
+    demonstrations: tuple[str, ...]  # their tasks; of a round that is not functional none
     tasks: int  # attempted
     nodes: int  # that plans split off, which were tried beside them
     planned: int  # samples
@@ -272,9 +272,10 @@ def _tally_kinds(counts: Mapping[SampleKind, int]) -> tuple[dict[int, _Tally], d
 
 def _make_line(info: RoundInfo, solved: tuple[str, ...] | None, tally: _Tally, tried: int) -> RoundLine:
     own = len(info.attempted)
-    sizes = len(info.demonstrations), own, tried - own, info.planned
-    what = info.level if info.phase == FUNCTIONAL else info.phase
-    return RoundLine(info.number, what, *sizes, tally.judged_count, tally.right, solved, info.phase == FUNCTIONAL)
+    is_functional = info.phase == FUNCTIONAL
+    shown = tuple(task for task, _ in info.demonstrations) if is_functional else ()
+    sizes, what = (own, tried - own, info.planned), info.level if is_functional else info.phase
+    return RoundLine(info.number, what, shown, *sizes, tally.judged_count, tally.right, solved, is_functional)
 
 
 def _group_cells(
