@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test languages tvm browser chaos check docs site bridges $(BRIDGES:%=bridge-%) audit fingerprint mutation optimise optimise-all clean
+.PHONY: run test languages tvm triton browser chaos check docs site bridges $(BRIDGES:%=bridge-%) audit fingerprint mutation optimise optimise-all clean
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 EXTRAS := providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,study,docs,dev
@@ -43,6 +43,10 @@ languages: .venv/.installed
 tvm: .venv-bridges/tvm/.installed
 	.venv-bridges/tvm/bin/python -m pytest -n 2 $(PYTEST_FLAGS) tests/languages/tvm
 
+# Triton, likewise: compiled for a GPU that need not be there, and interpreted.
+triton: .venv-bridges/triton/.installed
+	.venv-bridges/triton/bin/python -m pytest -n 2 $(PYTEST_FLAGS) tests/languages/triton
+
 # The pages of `opsmith ui` and the reports in Chromium: axe, the keyboard alone, a phone, light and dark.
 browser: .venv/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) tests/ui/browser tests/report/browser
@@ -75,6 +79,7 @@ site: .venv/.installed
 	touch $@
 
 .venv-bridges/tvm/.installed: SIZE := : 320 MB
+.venv-bridges/triton/.installed: SIZE := : 640 MB
 .venv-bridges/inspect/.installed: MORE := openai
 .venv-bridges/mlflow/.installed: MORE := datasets pyarrow
 

@@ -42,7 +42,7 @@ LIMITS = {  # number -> (the most that is allowed today, the goal)
     "tokens of the core": (767_000, 640_000),  # Metal 10,000, TVM 6,000, the search of manuals 1,500, words for people
     "tokens in src/": (894_000, 735_000),
     "private helpers of <= 3 lines with one call": (327, 200),
-    "modules with one importer": (123, 100),
+    "modules with one importer": (125, 100),  # Triton: its compiler's end, its interpreter's semantics
     "imports of ours inside functions, outside cli": (48, 60),
     "functions that a setting passes on its walk": (23, 24),
     "import cycles, all imports": (0, 0),

@@ -25,6 +25,7 @@ DATABASE = "postgresql://team:a-password@db.example:5432/opsmith"  # and an empt
 # Pages that go on where the one before them ended share a folder.
 CHAINS = {
     "kernels in TVM": ["tvm.md"],
+    "kernels in Triton": ["triton.md"],
     "a run and what came of it": ["first-run.md", "reports.md", "live-page.md", "export.md"],
     "work of one's own": ["own-task.md", "own-language.md", "python-languages.md"],
     "a library that lives": ["living-library.md"],
@@ -67,6 +68,7 @@ NOT_RUN = {
     "c.md": 2,
     "gpu-languages.md": 2,
     "tvm.md": 2,
+    "triton.md": 2,
     "other-machines.md": 5,
     "optimise.md": 3,
     "command-agents.md": 1,

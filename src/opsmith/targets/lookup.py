@@ -21,6 +21,7 @@ LANGUAGES = {  # built in: a language is a folder of `targets`, a line here, and
     "wgsl": "opsmith.targets.wgsl.target:WGSL",
     "metal": "opsmith.targets.metal:METAL",
     "tvm": "opsmith.targets.tvm:TVM",
+    "triton": "opsmith.targets.triton:TRITON",
 }
 _PROBLEM_FILES = {"problem": "opsmith.targets.problem:PROBLEM"}  # a target that no program can be written for
 _FILE_READER = "opsmith.targets.command:load_language"  # of languages that a TOML file describes

@@ -16,7 +16,7 @@ from opsmith.running.compiler import CompileFailure, CompileRefusal
 from opsmith.targets.cuda import nvrtc
 from opsmith.targets.cuda.messages import explain_refusal
 from opsmith.targets.cuda.nvrtc import LIMITS, CubinResult, CudaOrder, compile_kernels
-from opsmith.targets.cuda.occupancy import ARCHITECTURES
+from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES
 from opsmith.targets.cuda.remarks import read_resources
 from opsmith.targets.cuda.syntax import list_kernels
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opsmith.targets.cuda.occupancy import ARCHITECTURES, KernelLoad, compute_occupancy
+from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES, KernelLoad, compute_occupancy
 
 
 @pytest.mark.parametrize(

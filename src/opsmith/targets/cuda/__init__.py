@@ -18,7 +18,7 @@ from opsmith.targets.cuda.building import CudaRequest, build_cuda, describe_tool
 from opsmith.targets.cuda.canonical import write_canonical
 from opsmith.targets.cuda.carrying import build_carried
 from opsmith.targets.cuda.dialect import CUDA_DIALECT
-from opsmith.targets.cuda.options import DEFAULT_ARCH, CudaOptions
+from opsmith.targets.gpu.nvidia.options import DEFAULT_ARCH, NvidiaOptions
 from opsmith.targets.cuda.recognition import is_program
 from opsmith.targets.cuda.remarks import describe_resources
 from opsmith.targets.cuda.source import check_source
@@ -51,7 +51,7 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     verifier = VERIFIER
     needs = _NEEDS
     suffix = ".cu"
-    options = CudaOptions
+    options = NvidiaOptions
     convention = CONVENTION
     prompt_values: Mapping[str, str] = MappingProxyType({"arch": DEFAULT_ARCH})
 
@@ -96,7 +96,7 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, GpuPackages):
     def make_request(self, task: Task, source: str) -> CudaRequest:
         """What is built of a program that `check_program` passed."""
         options = self.find_options(task)
-        assert isinstance(options, CudaOptions)
+        assert isinstance(options, NvidiaOptions)
         plan = self.require_plan(task, source)
         return CudaRequest(hash_problem(self.find_problem(task)), source, plan, options.arch)
 

@@ -14,7 +14,7 @@ from opsmith.errors import OpsmithError
 from opsmith.problems.problem import Problem
 from opsmith.targets.cuda.building import CudaRequest, compile_cached, name_compiler
 from opsmith.targets.cuda.nvrtc import CubinResult
-from opsmith.targets.cuda.occupancy import ARCHITECTURES, KernelLoad, Occupancy, compute_occupancy
+from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES, KernelLoad, Occupancy, compute_occupancy
 from opsmith.targets.gpu.plan import ResolvedLaunch
 from opsmith.targets.gpu.resolving import resolve_plan
 from opsmith.targets.native.cache import BuildCache

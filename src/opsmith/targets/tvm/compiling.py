@@ -1,40 +1,29 @@
 """One build of a TVMScript function: TVM makes assembly in a confined process, then gcc links it with a unit of ours.
 
-TVM is imported once, by a nursery that is started at the first build and ends with this process; each build is a fork
-of it. Both results are kept in the cache of builds.
+Both results are kept in the cache of builds.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
 import re
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
-from typing import Any
 
-from opsmith.errors import VerifierError
 from opsmith.records import Diagnostic
 from opsmith.running.compiler import CompileFailure
-from opsmith.running.nursery import Nursery, Services
-from opsmith.running.sandbox import Sandbox
 from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.native.diagnostics import KIND
+from opsmith.targets.native.forked import ForkedCompiler
 from opsmith.targets.native.messages import Advice, choose_advice, cut_line, hide_paths, place_finding, show_line
 
 NO_TVM = "the language TVM: its compiler is not installed; try: pip install 'opsmith[tvm]' (320 MB installed)"
-_PLACE = "opsmith.targets.tvm.tvm_process"
-_SERVICES = Services(f"{_PLACE}:load_tvm", "", {"candidate": f"{_PLACE}:serve_build"})
-_LIMITS = Sandbox(memory=2 << 30)
-_SECONDS, _LONGEST = 60.0, 1 << 24
+_COMPILER = ForkedCompiler("TVM", "opsmith.targets.tvm.tvm_process", "write it more simply: unroll less")
 _FORM = "tvm assembly 2"  # raise it when what is made of a text changes
-_AT_ONCE = threading.Semaphore(2)
 _IN_BLOCK = r"buffer (\w+) is used .*without a prior"
 _INSIDE = re.compile(r" at <root>[^ ]*")  # where in TVM's own data
 _ADVICE: Advice = (
@@ -76,7 +65,7 @@ def compile_texts(
     key = BuildKey(order.problem, _FORM, json.dumps(dict(order.texts)), order.processor, describe_tvm())
     data = store.fetch(key) if store is not None else None
     if data is None:
-        answer = _ask_fork(order)
+        answer = _COMPILER.ask({"texts": dict(order.texts), "processor": order.processor})
         if isinstance(answer, BuildRefusal | CompileFailure):
             return answer
         if answer.get("name"):  # a form of ours: the program itself compiles
@@ -87,42 +76,6 @@ def compile_texts(
         if store is not None:
             store.store(key, data)
     return {str(name): str(text) for name, text in json.loads(data).items()}
-
-
-@cache
-def _open_nursery() -> Nursery:
-    nursery = Nursery(_SERVICES)
-    atexit.register(nursery.close)
-    return nursery
-
-
-def _ask_fork(order: TvmOrder) -> Mapping[str, Any] | BuildRefusal | CompileFailure:
-    """What a confined fork answers; a refusal where the text ended it."""
-    nursery, request = _open_nursery(), {"texts": dict(order.texts), "processor": order.processor}
-    with _AT_ONCE:
-        try:
-            if nursery.missing:
-                return CompileFailure(f"no program is compiled without isolation: {nursery.missing}")
-            process = nursery.fork_candidate(_LIMITS, "")
-        except VerifierError as error:
-            return CompileFailure(str(error))
-        ended, deadline = "", time.monotonic() + _SECONDS
-        try:
-            process.channel.send(json.dumps(request).encode(), deadline)
-            answer = json.loads(process.channel.receive(_LONGEST, deadline))
-            if isinstance(answer, dict):
-                return answer
-        except TimeoutError:
-            ended = f"takes more than {_SECONDS:g} s"
-        except (EOFError, OSError, ValueError) as error:
-            ended = "" if isinstance(error, EOFError | OSError) else "makes too large a program"
-        finally:
-            end = nursery.kill(process)
-    if "could not be confined" in end:
-        return CompileFailure(end)
-    given = f"a program that {ended}" if ended else f"a program on which TVM broke down: its process {end}"
-    finding = Diagnostic(KIND, "compiler", given, "one that it can compile", "write it more simply: unroll less")
-    return BuildRefusal((finding,))
 
 
 def _explain_message(message: str, line: int, source: str) -> Diagnostic:

@@ -12,11 +12,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from opsmith.records import Diagnostic
+from opsmith.targets.native.python_source import (
+    DEEPEST,
+    OPERATORS,
+    check_number,
+    check_spelling,
+    name_node,
+    parse_python,
+    refuse,
+    refuse_depth,
+    walk_nodes,
+)
 from opsmith.targets.native.signature import FUNCTION
 from opsmith.targets.native.source_checks import KIND, LARGEST_SOURCE, Findings, run_text_checks
 
 DECORATOR = "@T.prim_func(s_tir=True)"
-DEEPEST = 60  # nodes within nodes
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 bool"
 _LOOPS = "serial parallel vectorized unroll grid"
 _BLOCKS = "sblock axis init reads writes where"
@@ -34,7 +44,6 @@ ALLOWED = frozenset(" ".join((_TYPES, _LOOPS, _BLOCKS, _MATH, _INTEGERS, _OTHERS
 _AXES = frozenset({"spatial", "reduce", "remap", "S", "R"})  # of T.axis
 _KEYWORDS = frozenset({"dtype", "scope", "s_tir", "unroll"})
 _TEXT = re.compile(r"[A-Za-z]?[\w.]{0,39}", re.ASCII)  # types, names of blocks, "SSR"
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
 _STATEMENTS = (
     *(
         ast.Module,
@@ -53,12 +62,7 @@ _EXPRESSIONS = (
     *(ast.Name, ast.Constant, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
     *(ast.Subscript, ast.Slice, ast.Call, ast.keyword, ast.Attribute, ast.expr_context),
 )
-_OPERATORS = (
-    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift),
-    *(ast.RShift, ast.UAdd, ast.USub, ast.Invert, ast.Not, ast.And, ast.Or, ast.Eq, ast.NotEq, ast.Lt, ast.LtE),
-    *(ast.Gt, ast.GtE),
-)
-_KNOWN = (*_STATEMENTS, *_EXPRESSIONS, *_OPERATORS)
+_KNOWN = (*_STATEMENTS, *_EXPRESSIONS, *OPERATORS)
 _SERIAL = "loops, `if`, `while`, `with T.sblock`, assignments, arithmetic and calls of `T.*`"
 
 
@@ -90,18 +94,14 @@ def read_function(source: str) -> ast.FunctionDef:
 
 
 def _check_text(source: str) -> Findings:
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        yield Diagnostic(KIND, "program", str(error.msg)[:200], "Python's syntax", "", error.lineno)
-        return
-    except (ValueError, RecursionError, MemoryError):
-        yield Diagnostic(KIND, "program", "a text that Python's parser does not take", "TVMScript", "nest it less")
+    tree = parse_python(source, "TVMScript")
+    if isinstance(tree, Diagnostic):
+        yield tree
         return
     yield from _check_module(tree)
-    for node, parent, depth in _walk_nodes(tree):
+    for node, parent, depth in walk_nodes(tree):
         if depth > DEEPEST:
-            yield _refuse(node, f"more than {DEEPEST} expressions within each other", "less", "name parts of it")
+            yield refuse_depth(node)
             return
         yield from _check_node(node, parent)
     yield from _check_arrays(tree)
@@ -110,7 +110,7 @@ def _check_text(source: str) -> Findings:
 def find_arrays(tree: ast.AST) -> dict[str, list[str]]:
     """The extents of arrays, in the words of the text, by name."""
     arrays = {}
-    for node in (node for node, _, _ in _walk_nodes(tree) if isinstance(node, ast.Assign)):
+    for node in (node for node, _, _ in walk_nodes(tree) if isinstance(node, ast.Assign)):
         call = node.value
         words = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
         if isinstance(call, ast.Call) and words in ("T.match_buffer", "T.alloc_buffer"):
@@ -123,72 +123,48 @@ def find_arrays(tree: ast.AST) -> dict[str, list[str]]:
 def _check_arrays(tree: ast.AST) -> Findings:
     """Whether arrays are used by an index of one entry alone: then every access of them is one that we know of."""
     arrays, regions = find_arrays(tree), set[ast.AST]()
-    for node, parent, _ in _walk_nodes(tree):
+    for node, parent, _ in walk_nodes(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.reads", "T.writes"):
             regions |= set(ast.walk(node))
         elif isinstance(node, ast.Slice) and node not in regions:
-            yield _refuse(parent, "a slice", "an index of one entry", "write a loop: T.vectorized for vectors")
+            yield refuse(parent, "a slice", "an index of one entry", "write a loop: T.vectorized for vectors")
         elif isinstance(node, ast.Subscript) and node not in regions:
             axes = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
             name = ast.unparse(node.value)[:80]
             if name not in arrays:
-                yield _refuse(node, f"an index of {name}", "arrays of the head, and those of T.alloc_buffer")
+                yield refuse(node, f"an index of {name}", "arrays of the head, and those of T.alloc_buffer")
             elif axes != len(arrays[name]):
-                yield _refuse(node, f"{axes} indices of {name}", f"{len(arrays[name])}: one for each axis", "")
+                yield refuse(node, f"{axes} indices of {name}", f"{len(arrays[name])}: one for each axis", "")
         elif isinstance(node, ast.Name) and node.id in arrays and node not in regions:
             is_indexed = isinstance(parent, ast.Subscript) and parent.value is node
             if not is_indexed and not isinstance(node.ctx, ast.Store):
-                yield _refuse(node, f"the array {node.id} without an index", "one entry: an index for each axis", "")
-
-
-def _walk_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST, int]]:
-    """All nodes in the order of the text with their parents and depths, by a stack of our own."""
-    stack = [(tree, tree, 0)]
-    while stack:
-        node, parent, depth = stack.pop()
-        yield node, parent, depth
-        stack += [(child, node, depth + 1) for child in reversed(list(ast.iter_child_nodes(node)))]
-
-
-def _refuse(node: ast.AST, given: str, expected: str, remedy: str = "remove it") -> Diagnostic:
-    return Diagnostic(KIND, "program", given, expected, remedy, getattr(node, "lineno", None))
+                yield refuse(node, f"the array {node.id} without an index", "one entry: an index for each axis", "")
 
 
 def _check_module(tree: ast.Module) -> Findings:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     for node in tree.body:
         if node is not (functions[0] if functions else None):
-            yield _refuse(node, f"{_name_node(node)} beside the function", "one function, and nothing beside it")
+            yield refuse(node, f"{name_node(node)} beside the function", "one function, and nothing beside it")
     if not functions:
         yield Diagnostic(KIND, "program", f"no {FUNCTION}", f"{DECORATOR}, then def {FUNCTION}(...)", "define it")
         return
     function = functions[0]
     if function.name != FUNCTION:
-        yield _refuse(function, f"def {function.name[:80]}", f"def {FUNCTION}", "rename it")
+        yield refuse(function, f"def {function.name[:80]}", f"def {FUNCTION}", "rename it")
     if [f"@{ast.unparse(each)}" for each in function.decorator_list] != [DECORATOR]:
-        yield _refuse(function, "other decorators, or none", DECORATOR, "write this line before def, and no other")
+        yield refuse(function, "other decorators, or none", DECORATOR, "write this line before def, and no other")
     arguments = function.args
     if any((arguments.defaults, arguments.kw_defaults, arguments.vararg, arguments.kwarg, arguments.kwonlyargs)):
-        yield _refuse(function, "defaults, or parameters by keyword", "the parameters that the task states")
+        yield refuse(function, "defaults, or parameters by keyword", "the parameters that the task states")
     if function.returns is not None:
-        yield _refuse(function, "a type that it returns", "a function that returns nothing")
-
-
-def _name_node(node: ast.AST) -> str:
-    words = {
-        ast.Import: "import",
-        ast.ImportFrom: "import",
-        ast.JoinedStr: "an f-string",
-        ast.FunctionDef: "a function",
-    }
-    words |= {ast.ClassDef: "a class", ast.Lambda: "lambda", ast.NamedExpr: "`:=`", ast.Starred: "`*`", ast.Pow: "`**`"}
-    return words.get(type(node), f"a Python {type(node).__name__}")
+        yield refuse(function, "a type that it returns", "a function that returns nothing")
 
 
 def _check_node(node: ast.AST, parent: ast.AST) -> Findings:
     if not isinstance(node, _KNOWN) or (isinstance(node, ast.FunctionDef) and not isinstance(parent, ast.Module)):
         place = node if hasattr(node, "lineno") else parent
-        yield _refuse(place, _name_node(node), _SERIAL, "write it with these")
+        yield refuse(place, name_node(node), _SERIAL, "write it with these")
     elif isinstance(node, ast.Constant):
         yield from _check_constant(node)
     elif isinstance(node, ast.Name | ast.arg):
@@ -198,36 +174,33 @@ def _check_node(node: ast.AST, parent: ast.AST) -> Findings:
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Attribute) and ast.unparse(node.func) != "range":
             given = f"a call of {ast.unparse(node.func)[:80]}"
-            yield _refuse(node, given, "calls of `T.*`, and range in loops", "take T's function of that name")
+            yield refuse(node, given, "calls of `T.*`, and range in loops", "take T's function of that name")
     elif isinstance(node, ast.keyword):
         if node.arg not in _KEYWORDS:
             given = f"the keyword {node.arg or '**'}"
-            yield _refuse(node.value, given[:80], f"one of {', '.join(sorted(_KEYWORDS))}")
+            yield refuse(node.value, given[:80], f"one of {', '.join(sorted(_KEYWORDS))}")
     elif isinstance(node, ast.For | ast.While) and node.orelse:
-        yield _refuse(node, "else behind a loop", _SERIAL)
+        yield refuse(node, "else behind a loop", _SERIAL)
     elif isinstance(node, ast.Assign) and len(node.targets) > 1:
-        yield _refuse(node, "two names at once", "one name for each assignment", "write two lines")
+        yield refuse(node, "two names at once", "one name for each assignment", "write two lines")
 
 
 def _check_constant(node: ast.Constant) -> Findings:
     if isinstance(node.value, str):
         if not _TEXT.fullmatch(node.value) or "__" in node.value:
             expected = "texts that name a type, a block or axes"
-            yield _refuse(node, f"the text {node.value[:40]!r}", expected)
-    elif isinstance(node.value, int) and abs(node.value) >= 1 << 64:
-        yield _refuse(node, "a number of more than 64 bits", "numbers of at most 64 bits")
-    elif not isinstance(node.value, int | float):
-        yield _refuse(node, f"{node.value!r:.40}", "numbers, True and False")
+            yield refuse(node, f"the text {node.value[:40]!r}", expected)
+    else:
+        yield from check_number(node)
 
 
 def _check_name(node: ast.Name | ast.arg, parent: ast.AST) -> Findings:
     name = node.id if isinstance(node, ast.Name) else node.arg
-    if (not _NAME.fullmatch(name) and name != "_") or "__" in name or name.startswith("opsmith"):
-        yield _refuse(node, f"the name {name[:80]}", "names of ASCII letters, digits and single `_`, a letter first")
-    elif name == "T" and not isinstance(parent, ast.Attribute):
-        yield _refuse(node, "`T` alone", "`T` before a dot: it is TVM's", "take another name")
+    yield from check_spelling(node, name)
+    if name == "T" and not isinstance(parent, ast.Attribute):
+        yield refuse(node, "`T` alone", "`T` before a dot: it is TVM's", "take another name")
     elif name == "range" and not (isinstance(parent, ast.Call) and parent.func is node):
-        yield _refuse(node, "`range` alone", "range(...) in a loop", "take another name")
+        yield refuse(node, "`range` alone", "range(...) in a loop", "take another name")
 
 
 def _check_attribute(node: ast.Attribute, parent: ast.AST) -> Findings:
@@ -236,19 +209,19 @@ def _check_attribute(node: ast.Attribute, parent: ast.AST) -> Findings:
         return
     if not isinstance(base, ast.Name) or base.id != "T":
         given = ast.unparse(node)[:80]
-        yield _refuse(node, f"`{given}`", "attributes of `T` alone", "write sizes by their names")
+        yield refuse(node, f"`{given}`", "attributes of `T` alone", "write sizes by their names")
     elif node.attr not in ALLOWED:
         expected = "T.* that computes: loops, blocks, types, buffers, arithmetic and functions of <math.h>"
-        yield _refuse(node, f"T.{node.attr[:80]}", expected)
+        yield refuse(node, f"T.{node.attr[:80]}", expected)
     elif node.attr == "axis" and not isinstance(parent, ast.Attribute):
-        yield _refuse(node, "T.axis alone", "T.axis.spatial, T.axis.reduce or T.axis.remap")
+        yield refuse(node, "T.axis alone", "T.axis.spatial, T.axis.reduce or T.axis.remap")
 
 
 def refuse_parallel(source: str) -> tuple[Diagnostic, ...]:
     """Loops over threads, in a text that `check_source` lets pass, for a task of one thread."""
-    calls = (node for node, _, _ in _walk_nodes(read_function(source)) if isinstance(node, ast.Attribute))
+    calls = (node for node, _, _ in walk_nodes(read_function(source)) if isinstance(node, ast.Attribute))
     given, expected = "T.parallel", "loops of one thread: the task states no `threads`"
-    return tuple(_refuse(each, given, expected, "T.serial in its place") for each in calls if each.attr == "parallel")[
+    return tuple(refuse(each, given, expected, "T.serial in its place") for each in calls if each.attr == "parallel")[
         :1
     ]
 
@@ -259,7 +232,7 @@ def refuse_shared_scalars(source: str) -> tuple[Diagnostic, ...]:
         if scalar.target in scalar.loops.get("T.parallel", ()):
             given = f"{scalar.target}, assigned in a parallel loop and known before it: a race of the iterations"
             remedy = "assign it first within the loop, or sum up in an array"
-            return (_refuse(scalar.statement, given, "scalars that each iteration has for itself", remedy),)
+            return (refuse(scalar.statement, given, "scalars that each iteration has for itself", remedy),)
     return ()
 
 
@@ -269,7 +242,7 @@ def explain_vector_scalars(source: str) -> tuple[Diagnostic, ...]:
         if "T.vectorized" in scalar.loops:
             given = f"{scalar.target}, assigned in a vectorised loop: all entries of the vector have one"
             remedy = "write its expression out, or keep it in an array with an entry for each"
-            return (replace(_refuse(scalar.statement, given, "entries of arrays", remedy), kind="DATA"),)
+            return (replace(refuse(scalar.statement, given, "entries of arrays", remedy), kind="DATA"),)
     return ()
 
 
@@ -301,7 +274,7 @@ def write_canonical(source: str) -> str:
     function = read_function(source)
     kept = {argument.arg for argument in function.args.args} | {"T", "range"}
     new: dict[str, str] = {}
-    for node, _, _ in _walk_nodes(function):
+    for node, _, _ in walk_nodes(function):
         if isinstance(node, ast.Name) and node.id not in kept:
             node.id = new.setdefault(node.id, f"v{len(new)}")
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "T.sblock":

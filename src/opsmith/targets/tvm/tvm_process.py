@@ -41,7 +41,7 @@ _DEBUGGING = re.compile(r"^\t\.(?:file|loc)\t.*\n", re.MULTILINE)  # in a form t
 _SECONDS = 40  # of processor time
 
 
-def load_tvm() -> None:
+def load() -> None:
     """Compile once, so that forks find all that is made at first use."""
     compile_text(_PROBE, "x86-64")
 

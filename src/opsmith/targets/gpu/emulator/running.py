@@ -11,7 +11,6 @@ import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 from pathlib import Path
 
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
@@ -19,7 +18,7 @@ from opsmith.targets.gpu.emulator.dialect import EmulatedDialect
 from opsmith.targets.gpu.emulator.findings import Array, EmulatorFinding, LaunchScene, describe_finding, read_record
 from opsmith.targets.gpu.emulator.library import LibraryFile
 from opsmith.targets.gpu.emulator.source import name_entry
-from opsmith.targets.gpu.passes import CALLS, DISORDERED, DrawFills, PassFills, begin_fills
+from opsmith.targets.gpu.passes import DrawFills, begin_fills
 from opsmith.targets.gpu.plan import (
     INPUT,
     NUMBER,
@@ -31,11 +30,10 @@ from opsmith.targets.gpu.plan import (
     ResolvedPlan,
     read_bound_plan,
 )
-from opsmith.targets.gpu.resolving import resolve_plan
+from opsmith.targets.gpu.trial_runs import TrialRun
 from opsmith.targets.native.layout import DrawLayout, Pass, read_inputs, write_outputs
 
 EMULATED, ORDINARY, PLAN = "emulated", "ordinary", "plan"  # artefacts of a build; the second one of those that are kept
-_FEW_THREADS = 1 << 16  # of all launches: they are run several times on one stack where nothing is watched
 _LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
 
 
@@ -51,39 +49,11 @@ def run_emulated(dialect: EmulatedDialect, paths: Sequence[Path], plan: BoundPla
     layout, arrays = read_inputs(memoryview(inputs))
     library, ordinary = _load_library(paths[0], dialect), _load_library(paths[-1], dialect)
     draws = list(zip(layout.draws, arrays, strict=True))
-    trial = _TrialRun(library, ordinary, plan, draws, begin_fills(layout.seed, paths[:1]))
+    trial = TrialRun(library, ordinary, plan, draws, begin_fills(layout.seed, paths[:1]))
     rows = [trial.run_pass(number, pass_) for number, pass_ in enumerate(layout.passes)]
     if library.suspicion is not None and any(row != rows[0] for row in rows):
         raise library.suspicion
     return write_outputs(output for row in rows for output in row)
-
-
-@dataclass(frozen=True)
-class _TrialRun:
-    """The passes over a trial."""
-
-    watched: _Library
-    ordinary: _Library
-    plan: BoundPlan
-    draws: Sequence[tuple[DrawLayout, list[memoryview]]]
-    fills: PassFills
-
-    def run_pass(self, number: int, pass_: Pass) -> list[bytes]:
-        """The outputs of all draws, in the order of the draws."""
-        library = self.ordinary if pass_.is_ordinary else self.watched
-        order = range(len(self.draws))
-        rows: dict[int, list[bytes]] = {}
-        for count, draw in enumerate(reversed(order) if pass_.is_reversed else order):
-            keeps_device = number >= DISORDERED and count > 0
-            disorder = self.fills.draw_order(number, pass_)
-            resolved = resolve_plan(self.plan, self.draws[draw][0].numbers)
-            is_small = sum(prod(launch.grid) * prod(launch.block) for launch in resolved.launches) <= _FEW_THREADS
-            library.begin_draw(pass_, keeps_device, disorder, has_one_stack=is_small)
-            fills = self.fills.fill_draw(pass_, draw, self.draws[draw][0].outputs)
-            calls = CALLS if pass_.is_ordinary and is_small and len(self.draws) > 1 else 1  # else: of hidden sizes
-            rows[draw] = library.run_draw(self.plan, resolved, fills, calls, *self.draws[draw])
-        self.fills.first = self.fills.first or rows
-        return [output for draw in order for output in rows[draw]]
 
 
 @dataclass(frozen=True)
@@ -120,7 +90,6 @@ class _Library:
         self._library.opsmith_prepare(len(shared), starts, sizes)
 
     def begin_draw(self, pass_: Pass, keeps_device: bool, disorder: int, has_one_stack: bool) -> None:
-        """`has_one_stack`: the threads of an unwatched pass, which takes time with each switch."""
         unwatched = (2 if has_one_stack else 1) if pass_.is_ordinary else 0
         self._library.opsmith_begin(pass_.poison, int(pass_.is_reversed), int(keeps_device), disorder, unwatched)
 

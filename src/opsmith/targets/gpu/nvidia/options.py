@@ -1,11 +1,11 @@
-"""What a task in CUDA can be told beside its problem: the architecture that its kernels are compiled for."""
+"""What a task for NVIDIA's GPUs can be told beside its problem: the architecture that its kernels are compiled for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from opsmith.errors import UsageError
-from opsmith.targets.cuda.occupancy import ARCHITECTURES
+from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES
 from opsmith.targets.gpu.options import GpuOptions
 from opsmith.targets.gpu.passes import EMULATED_PASSES
 from opsmith.targets.native.layout import Pass
@@ -14,7 +14,7 @@ DEFAULT_ARCH = "sm_90"
 
 
 @dataclass(frozen=True)
-class CudaOptions(GpuOptions):
+class NvidiaOptions(GpuOptions):
     """How the programs of a task are built."""
 
     arch: str = DEFAULT_ARCH
