@@ -14,8 +14,8 @@ from opsmith.api import load_task
 from opsmith.errors import OpsmithError
 from opsmith.running.toolchain import CXX_COMPILER, find_toolchain
 from opsmith.targets.cuda import CUDA
-from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES, KernelLoad, compute_occupancy
 from opsmith.targets.cuda.toolkit import find_toolkit
+from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES, KernelLoad, compute_occupancy
 
 pytestmark = needs_cuda
 LOADS = 4000

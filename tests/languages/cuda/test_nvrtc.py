@@ -16,9 +16,9 @@ from opsmith.running.compiler import CompileFailure, CompileRefusal
 from opsmith.targets.cuda import nvrtc
 from opsmith.targets.cuda.messages import explain_refusal
 from opsmith.targets.cuda.nvrtc import LIMITS, CubinResult, CudaOrder, compile_kernels
-from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES
 from opsmith.targets.cuda.remarks import read_resources
 from opsmith.targets.cuda.syntax import list_kernels
+from opsmith.targets.gpu.nvidia.occupancy import ARCHITECTURES
 
 pytestmark = needs_cuda
 KERNEL = "__global__ void k(const float *x, float *y) { y[threadIdx.x] = x[threadIdx.x]; }\n"

@@ -18,7 +18,6 @@ from opsmith.targets.cuda.building import CudaRequest, build_cuda, describe_tool
 from opsmith.targets.cuda.canonical import write_canonical
 from opsmith.targets.cuda.carrying import build_carried
 from opsmith.targets.cuda.dialect import CUDA_DIALECT
-from opsmith.targets.gpu.nvidia.options import DEFAULT_ARCH, NvidiaOptions
 from opsmith.targets.cuda.recognition import is_program
 from opsmith.targets.cuda.remarks import describe_resources
 from opsmith.targets.cuda.source import check_source
@@ -28,6 +27,7 @@ from opsmith.targets.gpu.agreement import list_disagreements
 from opsmith.targets.gpu.emulator.running import run_artefacts
 from opsmith.targets.gpu.library_package import GpuPackages, PackageWords, PackedProgram
 from opsmith.targets.gpu.nvidia.carrying import CONVENTION, KERNELS, PLAN, PROGRAM, plan_call
+from opsmith.targets.gpu.nvidia.options import DEFAULT_ARCH, NvidiaOptions
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import Findings, GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts

@@ -61,8 +61,8 @@ class ForkedCompiler:
         if "could not be confined" in end:
             return CompileFailure(end)
         broken = f"a program on which {self.name} broke down: its process {end}"
-        given = f"a program that {ended}" if ended else broken
-        return BuildRefusal((Diagnostic(KIND, "compiler", given, "one that it can compile", self.remedy),))
+        words = f"a program that {ended}" if ended else broken
+        return BuildRefusal((Diagnostic(KIND, "compiler", words, "one that it can compile", self.remedy),))
 
 
 @cache

@@ -131,14 +131,14 @@ def _find_excess(order: TritonOrder, modules: Sequence[Mapping[str, Any]]) -> Bu
     largest = ARCHITECTURES[order.arch].shared_of_block
     for each, words in zip(order.kernels, modules, strict=True):
         if words["shared"] > largest:
-            given = f"{words['shared']} bytes of shared memory at {dict(each.constants)}"
+            text = f"{words['shared']} bytes of shared memory at {dict(each.constants)}"
             finding = Diagnostic(
-                KIND, f"launch {each.kernel}", given, f"at most {largest}", "smaller blocks, num_stages=2"
+                KIND, f"launch {each.kernel}", text, f"at most {largest}", "smaller blocks, num_stages=2"
             )
             return BuildRefusal((_point(finding, each.line, order.source),))
         if words["scratch"]:
-            given = f"{words['scratch']} bytes of scratch memory"
-            finding = Diagnostic(KIND, f"launch {each.kernel}", given, "none", "a workspace line")
+            text = f"{words['scratch']} bytes of scratch memory"
+            finding = Diagnostic(KIND, f"launch {each.kernel}", text, "none", "a workspace line")
             return BuildRefusal((_point(finding, each.line, order.source),))
     return None
 
@@ -170,9 +170,9 @@ def _assemble(ptx: str, kernels: Mapping[str, Mapping[str, Any]]) -> TritonCubin
         return TritonCubin(result.files[_CUBIN], result.messages, arch[1], kernels)
     if result.is_late:
         return CompileFailure(f"ptxas had not ended after {_LIMITS.seconds:g} s; is the machine too busy?")
-    given = cut_line(hide_paths(result.limit or result.messages))
+    message = cut_line(hide_paths(result.limit or result.messages))
     finding = Diagnostic(
-        KIND, "ptxas", f"refused: {given}", "kernels that it takes", "smaller blocks, fewer unrolled loops"
+        KIND, "ptxas", f"refused: {message}", "kernels that it takes", "smaller blocks, fewer unrolled loops"
     )
     return BuildRefusal((finding,))
 

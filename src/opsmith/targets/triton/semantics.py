@@ -121,14 +121,14 @@ def _reinterpret(builder: Any, source: Any, type_: Any) -> Any:
 def _multiply(builder: Any, a: Any, b: Any, d: Any, input_precision: Any, most_imprecise: Any) -> Any:
     """A product of matrices and what is added to it."""
     precise = np.float64 if d.data.dtype.kind in "iu" or d.data.dtype == np.float64 else np.float32
-    left, right = a.data.astype(precise), b.data.astype(precise)
+    first, second = a.data.astype(precise), b.data.astype(precise)
     is_tf32 = a.dtype.scalar == tl.float32 and input_precision == ir.INPUT_PRECISION.TF32
     if is_tf32 and any((np.ascontiguousarray(each.data).view(np.uint32) & 0x1FFF).any() for each in (a, b)):
         words = "tl.dot rounds fp32 to tf32, which keeps 10 bits of 23"
         raise TritonFinding(words, "products of fp32", 'tl.dot(a, b, acc, input_precision="ieee")')
     if d.data.dtype == np.float16:
         return TensorHandle(np.matmul(a.data, b.data) + d.data, d.dtype.scalar)
-    return TensorHandle((np.matmul(left, right) + d.data).astype(d.data.dtype), d.dtype.scalar)
+    return TensorHandle((np.matmul(first, second) + d.data).astype(d.data.dtype), d.dtype.scalar)
 
 
 def _absolute(builder: Any, argument: Any) -> Any:
@@ -228,12 +228,12 @@ def _transpose(builder: Any, argument: Any, order: Sequence[int]) -> Any:
     return TensorHandle(np.transpose(argument.data, (0, *(axis + 1 for axis in order))), argument.dtype.scalar)
 
 
-def _concatenate(builder: Any, left: Any, right: Any) -> Any:
-    return TensorHandle(np.concatenate(_level(left.data, right.data), 1), left.dtype.scalar)
+def _concatenate(builder: Any, first: Any, second: Any) -> Any:
+    return TensorHandle(np.concatenate(_level(first.data, second.data), 1), first.dtype.scalar)
 
 
-def _join(builder: Any, left: Any, right: Any) -> Any:
-    return TensorHandle(np.stack(_level(left.data, right.data), -1), left.dtype.scalar)
+def _join(builder: Any, first: Any, second: Any) -> Any:
+    return TensorHandle(np.stack(_level(first.data, second.data), -1), first.dtype.scalar)
 
 
 def _gather(builder: Any, source: Any, indices: Any, axis: int) -> Any:
@@ -284,11 +284,11 @@ def _find_axis(operation: Any, source: Any) -> int:
     return int(operation.axis) % max(1, len(source.type.shape)) + 1
 
 
-def _combine(function: Any, left: Sequence[Data], right: Sequence[Data], types: Sequence[Any]) -> list[Data]:
+def _combine(function: Any, first: Sequence[Data], second: Sequence[Data], types: Sequence[Any]) -> list[Data]:
     """A combining function on many pairs at once."""
     rows = [
         make_tensor(data, tl.block_type(type_, list(data.shape[1:])))
-        for side in (left, right)
+        for side in (first, second)
         for data, type_ in zip(side, types, strict=True)
     ]
     result = function.fn(*rows)
@@ -299,13 +299,13 @@ def _finish_reduction(operation: Any, data: Data, source: Any) -> Any:
     """`data`: with an axis of size 1 in place of that which was reduced."""
     shape = source.type.shape
     if operation.axis is None:
-        rest = [1] * len(shape) if operation.keep_dims else []
+        axes = [1] * len(shape) if operation.keep_dims else []
     else:
-        rest = [size for axis, size in enumerate(shape, 1) if axis != _find_axis(operation, source)]
+        axes = [size for axis, size in enumerate(shape, 1) if axis != _find_axis(operation, source)]
         if operation.keep_dims:
-            rest.insert(_find_axis(operation, source) - 1, 1)
-    data = data.astype(interpreter._get_np_dtype(source.dtype)).reshape(len(data), *rest)
-    return make_tensor(data, tl.block_type(source.dtype, rest) if rest else source.dtype)
+            axes.insert(_find_axis(operation, source) - 1, 1)
+    data = data.astype(interpreter._get_np_dtype(source.dtype)).reshape(len(data), *axes)
+    return make_tensor(data, tl.block_type(source.dtype, axes) if axes else source.dtype)
 
 
 def _open_reduction(operation: Any, inputs: Any) -> tuple[list[Data], int]:
@@ -319,8 +319,8 @@ def _reduce(operation: Any, inputs: Any) -> Any:
     """In a tree of neighbours, as a GPU may."""
     data, axis = _open_reduction(operation, inputs)
     while data[0].shape[axis] > 1:
-        left, right = ([each[(slice(None),) * axis + (slice(start, None, 2),)] for each in data] for start in (0, 1))
-        data = _combine(operation.combine_fn, left, right, [each.dtype for each in inputs])
+        first, second = ([each[(slice(None),) * axis + (slice(start, None, 2),)] for each in data] for start in (0, 1))
+        data = _combine(operation.combine_fn, first, second, [each.dtype for each in inputs])
     return [_finish_reduction(operation, each, source) for each, source in zip(data, inputs, strict=True)]
 
 

@@ -139,8 +139,8 @@ def _check_head(function: ast.FunctionDef) -> Findings:
         if each.arg in ("tl", "triton", *BUILTINS):
             yield refuse(each, f"a parameter {each.arg}", "a name of its own", "take another name")
         if each.annotation is not None and ast.unparse(each.annotation) != CONSTEXPR:
-            shown = f"{each.arg}: {ast.unparse(each.annotation)[:60]}"
-            yield refuse(each, shown, f"no annotation, or {CONSTEXPR}", "remove the annotation")
+            text = f"{each.arg}: {ast.unparse(each.annotation)[:60]}"
+            yield refuse(each, text, f"no annotation, or {CONSTEXPR}", "remove the annotation")
 
 
 def _check_node(node: ast.AST, parent: ast.AST, defined: Collection[str], functions: Collection[str]) -> Findings:
