@@ -86,7 +86,9 @@ class KnownMind:
             raise UsageError(f"model '{PREFIX}{mind}': expected one of {', '.join(PREFIX + name for name in MINDS)}")
         lacking = [task.id for task in tasks if task.impl is None]
         if lacking:
-            raise UsageError(f"model '{PREFIX}{mind}': task {lacking[0]} brings no program, which a mind would know")
+            raise UsageError(
+                f"model '{PREFIX}{mind}': task {lacking[0]} brings no program in {target.name}, which a mind would know"
+            )
         self.name, self._mind = PREFIX + mind, mind
         self._programs = {dump_task(load_yaml(task.prompt_text)): (task.impl or "").strip("\n") for task in tasks}
         self._target, self._names = target, name_operators(target, self._programs.values())

@@ -17,7 +17,7 @@ from opsmith.records import SHOWN_FOR, Experience
 from opsmith.results.states import AttemptState
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
-from opsmith_lab.evaluation.analyses.feedback import RIGHT, SAMPLES, Chain
+from opsmith_lab.evaluation.analyses.feedback import LOOP, RIGHT, SAMPLES, Chain, FedModel, compare_languages
 from opsmith_lab.evaluation.analyses.learning import compare_arms, say_lack_of_tasks
 from opsmith_lab.evaluation.catalogue import find_experiments
 from opsmith_lab.evaluation.learners import FEEDBACK_PLANTED, KEPT, MENDED, SIXTH, KnownMind
@@ -112,3 +112,26 @@ def test_a_chain_ends_with_its_right_program_and_what_was_said_before_is_missing
     mended = Chain("a", 0, 5, {0: AttemptState.COMPILE, 2: AttemptState.CORRECT}, {})
     assert (mended.right_at, mended.asked) == (2, 3)
     assert (replace(mended, states={0: AttemptState.COMPILE}).right_at, replace(mended, states={}).asked) == (None, 5)
+
+
+def make_fed(language, mended):
+    """A model that is right alone in a fifth of its programs, and so often after a wrong one; 12 tasks, 10 samples."""
+    wrong, right = {0: AttemptState.COMPILE}, {0: AttemptState.CORRECT}
+    alone, chains = [], []
+    for task in map(str, range(12)):
+        alone += [Chain(task, 0, 1, right if number < 2 else wrong, {}) for number in range(10)]
+        after = {**wrong, 1: AttemptState.CORRECT}
+        chains += [Chain(task, 0, 5, after if number < mended else wrong, {}) for number in range(10)]
+    return FedModel(f"openai/any in {language}", {}, {SAMPLES: [alone], LOOP: [chains]})
+
+
+def test_feedback_that_helps_in_one_language_alone_is_told_from_that_in_the_others():
+    models = [make_fed("c", 9), make_fed("tvm", 1), make_fed("step", 9)]
+    assert [model.compared[MENDED].finding for model in models] == ["higher", "lower", "higher"]
+    compared = {name: (beside, before, each) for name, beside, before, each in compare_languages(models)}
+    assert {name: each.finding for name, (_, _, each) in compared.items()} == {
+        "openai/any in tvm": "lower",
+        "openai/any in step": "equal",
+    }
+    assert compared["openai/any in tvm"][:2] == ("c", MENDED)
+    assert compared["openai/any in tvm"][2].difference.value == pytest.approx(-0.8)

@@ -192,13 +192,18 @@ def analyse_feedback(study: Study) -> Analysis:
         if each.finding != EQUAL
     }
     solved = [(model, *each) for model in models for each in _compare_solved(model, "resampling")]
+    apart = list(compare_languages(models))
     gained = [(model, each) for model in models if (each := _compare_gains(study, model))]
     rows += [Row(model.name, arm, f"{SOLVED} less resampling", ALL, each.difference) for model, arm, each in solved]
     tables = [
         DataTable("Right programs, beside independent samples", _BESIDE, list(_list_compared(models))),
         DataTable("Tasks solved, beside resampling at equal tokens", _SOLVED, list(map(_list_solved, solved))),
         DataTable("Programs made better, beside attempts without feedback", _GAINED, list(map(_list_gained, gained))),
-        _compare_languages(models),
+        DataTable(
+            "Dense languages against sparse: what feedback adds",
+            _LANGUAGES,
+            [[shorten_model(name), *words, *list_comparison(each)] for name, *words, each in apart],
+        ),
         DataTable("Program by program", _ROUNDS, [line for model in models for line in _list_rounds(study, model)]),
         DataTable("What verdicts found first", _KINDS, [line for model in models for line in _list_kinds(model)]),
         DataTable("Tuned at one size, measured at the others", _SIZES, list(_list_sizes(study, models))),
@@ -206,10 +211,14 @@ def analyse_feedback(study: Study) -> Analysis:
         tabulate_power(curves, "apart", "tasks"),
     ]
     figures = {**_draw_differences(models), "-power": draw_power(curves, "tasks")}
-    return Analysis(_say_findings(models, gained), rows, tables, figures, NOTES, INTERVALS)
+    return Analysis(_say_findings(models, gained, apart), rows, tables, figures, NOTES, INTERVALS)
 
 
-def _say_findings(models: Sequence[FedModel], gained: Sequence[tuple[FedModel, Comparison]]) -> str:
+def _say_findings(
+    models: Sequence[FedModel],
+    gained: Sequence[tuple[FedModel, Comparison]],
+    apart: Sequence[tuple[str, str, str, Comparison]],
+) -> str:
     findings, planted = [], []
     for model in models:
         for name, own in model.planted.items():
@@ -227,6 +236,10 @@ def _say_findings(models: Sequence[FedModel], gained: Sequence[tuple[FedModel, C
         if not model.planted:
             times = math.exp(each.result.statistic)
             findings.append(f"{model.label}: with feedback programs gain {times:.2f} times as much as without")
+    for name, beside, before, each in apart:
+        if PREFIX not in name:
+            words = f"{each.result.statistic:+.2f} beside {beside} ({each.finding})"
+            findings.append(f"{shorten_model(name)}: {before} {words}")
     findings += [f"known minds: {sum(planted)} of {len(planted)} comparisons as planted"] * bool(planted)
     findings += dict.fromkeys(lack for model in models if (lack := say_lack_of_tasks(model.compared.values())))
     return "; ".join(findings)
@@ -287,13 +300,14 @@ def _list_gained(line: tuple[FedModel, Comparison]) -> list[Value]:
     return [model.label, len(each.by_task), times, *ps]
 
 
-def _compare_languages(models: Sequence[FedModel]) -> DataTable:
-    """Of a model in several languages: is feedback worth more in the first, which models have seen most of?"""
-    lines: list[list[Value]] = []
+def compare_languages(models: Sequence[FedModel]) -> Iterator[tuple[str, str, str, Comparison]]:
+    """Of a model in several languages: is feedback worth more in the first, which models have seen most of? The model
+    in another one, that first one, and what came before."""
     by_model: dict[str, list[FedModel]] = {}
     for model in models:
         by_model.setdefault(model.name.rpartition(" in ")[0], []).append(model)
     for own in by_model.values():
+        first = own[0].name
         for before in (MENDED, SIXTH, KEPT):
             measured = {}
             for model in own:
@@ -301,13 +315,9 @@ def _compare_languages(models: Sequence[FedModel]) -> DataTable:
                     pairs = zip(model.measured[before][RIGHT], model.measured[SAMPLES][RIGHT], strict=False)
                     values = [{task: value - b[task] for task, value in a.items() if task in b} for a, b in pairs]
                     measured[model.name] = {before: values}
-            if own[0].name in measured:
-                for name, each in compare_arms(measured, own[0].name, before).items():
-                    lines.append(
-                        [shorten_model(name), own[0].name.rpartition(" in ")[2], before, *list_comparison(each)]
-                    )
-    columns = {"model": TEXT, "beside": TEXT, "after what": TEXT, "more than there": SHARE, **COMPARED}
-    return DataTable("Dense languages against sparse: what feedback adds", columns, lines)
+            if first in measured:
+                for name, each in compare_arms(measured, first, before).items():
+                    yield name, first.rpartition(" in ")[2], before, each
 
 
 def _list_rounds(study: Study, model: FedModel) -> Iterator[list[Value]]:
@@ -426,6 +436,7 @@ _BESIDE = {"model": TEXT, "after what": TEXT, "programs": COUNT, RIGHT: SHARE, "
 _BESIDE |= {**COMPARED, "planted": TEXT}
 _SOLVED = {"model": TEXT, "arm": TEXT, "less resampling": SHARE, **COMPARED, "times its tokens": RATIO}
 _GAINED = {"model": TEXT, "tasks": COUNT, "times the gain without": RATIO, **COMPARED}
+_LANGUAGES = {"model": TEXT, "beside": TEXT, "after what": TEXT, "more than there": SHARE, **COMPARED}
 _ROUNDS = {"model": TEXT, "arm": TEXT, "program": COUNT, "asked": COUNT, "right": SHARE, "tasks right by then": COUNT}
 _ROUNDS |= {"faster": COUNT, "slower": COUNT, "regressions": SHARE}
 _ROUNDS |= dict.fromkeys((state.value for state in AttemptState if state is not AttemptState.CORRECT), COUNT)
