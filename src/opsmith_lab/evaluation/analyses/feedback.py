@@ -62,8 +62,8 @@ NOTES = (
     "of them, each with what its verdict says",
     f"{LOOP}: a wrong program goes back with what the verdict found, until there are five; {IMPROVING}: from the right "
     "programs of the loop on, an adviser and a coder by turns, five rounds",
-    f"resampling, adaptive (Algorithm 1): as many tokens as {LOOP}; {REPEATING}: as many as {IMPROVING}, each attempt "
-    "from the first right program, without an adviser",
+    f"resampling, adaptive (Algorithm 1): at most as many tokens as {LOOP}; who has solved all tasks stops. "
+    f"{REPEATING}: as many as {IMPROVING}, each attempt from the first right program, without an adviser",
     f"{MENDED}: the second program of a sample whose first was wrong; later ones would count the lucky twice. "
     f"{KEPT}: the first program of every attempt to make a right one better",
     f"{AGAIN}: a program that its sample held before is judged and stored once",
@@ -197,7 +197,9 @@ def analyse_feedback(study: Study) -> Analysis:
     rows += [Row(model.name, arm, f"{SOLVED} less resampling", ALL, each.difference) for model, arm, each in solved]
     tables = [
         DataTable("Right programs, beside independent samples", _BESIDE, list(_list_compared(models))),
-        DataTable("Tasks solved, beside resampling at equal tokens", _SOLVED, list(map(_list_solved, solved))),
+        DataTable(
+            "Tasks solved, beside resampling that may spend as many tokens", _SOLVED, list(map(_list_solved, solved))
+        ),
         DataTable("Programs made better, beside attempts without feedback", _GAINED, list(map(_list_gained, gained))),
         DataTable(
             "Dense languages against sparse: what feedback adds",
@@ -219,10 +221,13 @@ def _say_findings(
     gained: Sequence[tuple[FedModel, Comparison]],
     apart: Sequence[tuple[str, str, str, Comparison]],
 ) -> str:
-    findings, planted = [], []
+    findings, planted, lacks = [], [], list[str]()
     for model in models:
-        for name, own in model.planted.items():
-            planted += [model.compared[name].finding == own] if name in model.compared else []
+        lack = say_lack_of_tasks(model.compared.values())
+        lacks += [lack] if lack else []
+        if not lack:
+            pairs = [(model.compared[name], own) for name, own in model.planted.items() if name in model.compared]
+            planted += [each.finding == own for each, own in pairs]
         if model.compared and not model.planted:
             rates = {name: average_tasks(values[RIGHT]) for name, values in model.measured.items()}
             rated = [
@@ -241,7 +246,7 @@ def _say_findings(
             words = f"{each.result.statistic:+.2f} beside {beside} ({each.finding})"
             findings.append(f"{shorten_model(name)}: {before} {words}")
     findings += [f"known minds: {sum(planted)} of {len(planted)} comparisons as planted"] * bool(planted)
-    findings += dict.fromkeys(lack for model in models if (lack := say_lack_of_tasks(model.compared.values())))
+    findings += dict.fromkeys(lacks)
     return "; ".join(findings)
 
 
