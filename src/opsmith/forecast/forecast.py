@@ -79,6 +79,7 @@ class Forecast:
     expected_rounds: float | None  # the mean over the precedents; None: another run's spending is the measure
     expected: Usage
     precedents: tuple[str, ...]  # the stored runs that tell what is expected; (): a guess, or a measure
+    is_guessed: bool = False  # the expected replies are half of max_tokens: no precedent has any of its model
     duration: Duration | None = None  # of what is expected; None: no stored run of its model tells
 
 
@@ -128,11 +129,12 @@ def forecast_run(
     model, seed = settings.provider.model, settings.seed
     if measure is not None:
         duration = expect_duration(settings, tasks, measure.expected, store)
-        return Forecast(name, model, seed, first, None, measure.most, None, measure.expected, (), duration)
+        return Forecast(name, model, seed, first, None, measure.most, None, measure.expected, (), duration=duration)
     precedents = list_precedents(settings, tasks, store)
     held, expected = expect_run(settings, tasks, precedents, listed)
     runs, duration = name_runs(precedents), expect_duration(settings, tasks, expected, store)
-    return Forecast(name, model, seed, first, len(listed) + optimise, limit + steps, held, expected, runs, duration)
+    bounds, is_guessed = (len(listed) + optimise, limit + steps), not _list_replies(settings, precedents)
+    return Forecast(name, model, seed, first, *bounds, held, expected, runs, is_guessed, duration)
 
 
 def list_precedents(settings: Settings, tasks: Sequence[Task], store: Store | None) -> tuple[Precedent, ...]:
@@ -148,7 +150,7 @@ def expect_run(
     """Rounds and usage of a run that goes as these did, the mean: with replies as long as its model's, or of half the
     limit. Never more than in the rounds of the longest run."""
     limit, count = settings.method.max_tokens, len(precedents)
-    own = [each.reply_tokens for each in precedents if each.reply_tokens and each.model == settings.provider.model]
+    own = _list_replies(settings, precedents)
     usual = settings.replace(max_tokens=max(1, min(limit, round(mean(own) if own else limit / 2))))
     solving = [
         most.bound(*each)
@@ -161,6 +163,11 @@ def expect_run(
     if improving:
         usage += bill_steps(usual, tasks).scale(improving / optimise)
     return len(solving) / count + improving, usage
+
+
+def _list_replies(settings: Settings, precedents: Sequence[Precedent]) -> list[float]:
+    """The mean tokens of a reply, of those with its model."""
+    return [each.reply_tokens for each in precedents if each.reply_tokens and each.model == settings.provider.model]
 
 
 def expect_duration(settings: Settings, tasks: Sequence[Task], expected: Usage, store: Store | None) -> Duration | None:
@@ -180,6 +187,10 @@ def describe_expectation(forecasts: Sequence[Forecast]) -> str:
     arms = {runs: sorted({each.arm for each in own if each.precedents == runs}) for runs in sources}
     names = {runs: f" of {', '.join(arms[runs])}" if len(sources) > 1 else "" for runs in sources}
     lines = [f"Expected rounds{names[runs]}: {describe_basis(runs)}." for runs in sources]
+    if guessed := sorted({f"{each.arm} ({each.model})" for each in own if each.is_guessed}):
+        lines.append(
+            f"Expected replies of {', '.join(guessed)}: half of max_tokens, as no such run of the model is stored."
+        )
     free = sorted({each.model for each in own if each.expected.cost_usd is None})
     if free:
         lines.append(f"No price of {', '.join(free)} is known; of a server of your own: --price-in and --price-out.")
@@ -188,11 +199,21 @@ def describe_expectation(forecasts: Sequence[Forecast]) -> str:
 
 def list_assumptions(runs: Sequence[Settings]) -> tuple[str, ...]:
     """What the forecasts of runs with these settings rest on, a sentence each; what none of them does is left out."""
+    million = ((1000, 0), (0, 1000))  # tokens of each of 1,000 requests
+    prices = {own.provider.model: [bill_requests(own, 1000, *each).cost_usd for each in million] for own in runs}
     methods, teams = [settings.method for settings in runs], [settings.teamwork for settings in runs]
     said = {
         "Tokens: characters / 4, without a prompt cache.": True,
-        "Replies: as long as max_tokens allows; expected: as those of stored runs with the same model, else half of "
-        "that.": True,
+        "Replies: as long as max_tokens allows; expected, where nothing else is said: as those of stored runs of "
+        "the model.": True,
+        **{
+            f"Price of {name}: {read:g} USD a million input tokens, {written:g} of output.": True
+            for name, (read, written) in prices.items()
+            if read and written
+        },
+        "Not tried: whether the server answers, knows the model and takes the key.": any(
+            usd != [0.0, 0.0] for usd in prices.values()
+        ),
         "At most: the tasks are solved one by one, each in the last round that is left for it. Runs end far "
         "earlier.": True,
         "A request for several completions reads its prompt once.": any(own.provider.completions > 1 for own in runs),

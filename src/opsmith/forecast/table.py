@@ -11,7 +11,7 @@ from opsmith.models.roles import shorten_model
 from opsmith.records import Usage
 from opsmith.report.tables import format_duration, make_table
 
-_COLUMNS = ("rounds", "requests", "input", "output", "USD")
+_COLUMNS = ("rounds", "requests", "input tokens", "output tokens", "USD")
 
 
 def tabulate_run(forecast: Forecast) -> Table:
@@ -37,7 +37,7 @@ def tabulate_forecasts(name: str, runs: Sequence[Forecast]) -> Table:
         *_COLUMNS,
         *bounds,
         right=("seed", *_COLUMNS, *bounds),
-        least=("output", "input", "rounds <=", "requests <=", "rounds", "requests"),
+        least=("output tokens", "input tokens", "rounds <=", "requests <=", "rounds", "requests"),
         title=f"{name}: what each run is expected to ask and to cost; <=: at most",
     )
     for run in runs:

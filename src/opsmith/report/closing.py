@@ -42,7 +42,8 @@ def print_run(console: Console, store: Store, result: RunResult) -> None:
 def _describe_parts(view: RunView) -> Iterator[str]:
     """What stands beside the tables of a run that has speeds, plans, tools or optimisation rounds."""
     if view.speeds:
-        yield from (*list_reasons(view.speeds), f"speed   {view.speed_summary}")
+        yield from list_reasons(view.speeds)
+        yield from () if view.optimised is not None else (f"speed   {view.speed_summary}",)
     yield from ([f"plans   {view.plan_summary}"] if view.plans else [])
     yield from (f"tools   {line}" for line in view.tool_lines)
     yield from (f"gain    {line}" for line in (view.optimised.headlines if view.optimised is not None else ()))

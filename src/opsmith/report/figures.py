@@ -84,7 +84,7 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
     size = (width - _AXIS, height)
     across = x_domain or _span_values([row["x"] for row in rows] + [row["x"] for row in paper], log_x)
     upward = y_domain or _reach_zero(_span_ends(rows))
-    ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
+    whole, ticks = _step_whole(rows), _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
     if "low" in columns:
         rows = _dodge_series(rows, across, size[0], log_x)
         ends = (*across, *(row["x"] for row in rows))
@@ -96,7 +96,7 @@ def line_chart(  # noqa: PLR0913  (one argument per text and per choice)
     vertical = {
         "title": y_title,
         "scale": {"domain": list(upward), "nice": False},
-        "axis": {"tickCount": 5, **_write_numbers(upward), **_step_whole(rows)},
+        "axis": {"tickCount": 5, **_write_numbers(upward), **whole},
     }
     place = {"x": {"field": "x", "type": "quantitative", **x_axis}, "y": {"type": "quantitative", **vertical}}
     look = _Look(rows, paper, width, is_named="series" in columns, has_hollow="mark" in columns)

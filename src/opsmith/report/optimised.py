@@ -78,7 +78,7 @@ def tabulate_steps(tasks: Sequence[OptimisedTask], is_of_run: bool = False) -> D
 def tabulate_gains(run: OptimisedRun) -> DataTable:
     """A row for each task: its gain, which is over the start program, and that over the run's other partners."""
     partners = [metrics.partner for metrics in run.partners[1:]]
-    ratios = {f"over {name}": RATIO for name in partners}
+    ratios = {f"over {name.partition(' of ')[0]}": RATIO for name in partners}
     counts = {"rounds": COUNT, "attempts": COUNT, "right": COUNT}
     times = {"start → best": TEXT} if any(task.times for task in run.tasks) else {}
     screens = {"best screen": RATIO} if any(task.screen for task in run.tasks) else {}
