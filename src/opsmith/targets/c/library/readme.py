@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsmith.targets.native.task import read_native_task
+from opsmith.targets.native.library.texts import write_example
+from opsmith.targets.native.task import read_task_problem
 from opsmith.targets.programs import Solved
 
 PROOF = """\
@@ -25,20 +26,13 @@ people and models that you do not know first.
 def describe_usage(name: str, operators: Sequence[Solved]) -> str:
     """What to know of C operators, in Markdown."""
     first = operators[0]
-    problem, _ = read_native_task(first.task.text)
-    named = (f"{tensor.name}={tensor.name}" for tensor in problem.parameters)
-    inputs = ", ".join([*(tensor.name for tensor in problem.inputs), *named])
     return f"""\
 Installing compiles the programs with gcc, each with the flags of its verdict; `ISA=x86-64-v3 pip install .` states
 another instruction set, `CC` another gcc.
 
-```python
-from {name} import {first.name}
+{write_example(name, first.name, read_task_problem(first.task.text))}
 
-help({first.name})    # shapes, types, what it computes, where it comes from
-{first.name}({inputs})
-torch.ops.{name}.{first.name}    # the same, registered with torch.library
-```
+In graphs it is `torch.ops.{name}.{first.name}`.
 
 An operator takes torch tensors on the CPU: inputs in order or by name, parameters (weights), numbers and sizes that no
 shape determines by name. Shapes and types are checked; `OperatorError` says what would fit. What stands in the inputs

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsmith.problems.dtypes import TORCH_NAMES
+from opsmith.problems.problem import Problem
 from opsmith.targets.native.library.module import OperatorEntry
 from opsmith.targets.native.task import read_task_problem
 from opsmith.targets.programs import Solved
@@ -33,22 +35,28 @@ def list_entries(operators: Sequence[Solved]) -> list[OperatorEntry]:
     ]
 
 
+def write_example(package: str, operator: str, problem: Problem) -> str:
+    """A call at the problem's own sizes, in Markdown: it runs as it stands."""
+    lines = ["import torch", f"from {package} import {operator}", ""]
+    for tensor in problem.tensors:
+        shape, dtype = tensor.type.shape_at(problem.base_sizes), f"torch.{TORCH_NAMES[tensor.type.dtype]}"
+        made = f"torch.rand({shape}).to({dtype})" if tensor.type.is_floating else f"torch.zeros({shape}, dtype={dtype})"
+        lines.append(f"{tensor.name} = {made}")
+    named = (f"{tensor.name}={tensor.name}" for tensor in problem.parameters)
+    inputs = ", ".join([*(tensor.name for tensor in problem.inputs), *named])
+    lines += [f"print({operator}({inputs}))", f"help({operator})    # shapes, types, what it computes, whence it comes"]
+    return "\n".join(["```python", *lines, "```"])
+
+
 def describe_usage(name: str, operators: Sequence[Solved], needs: str) -> str:
     """How operators are called, in Markdown. `needs`: what the machine must have, in a sentence or more."""
     first = operators[0]
-    problem = read_task_problem(first.task.text)
-    named = (f"{tensor.name}={tensor.name}" for tensor in problem.parameters)
-    inputs = ", ".join([*(tensor.name for tensor in problem.inputs), *named])
     return f"""\
 {needs}
 
-```python
-from {name} import {first.name}
+{write_example(name, first.name, read_task_problem(first.task.text))}
 
-help({first.name})    # shapes, types, what it computes, where it comes from
-{first.name}({inputs})
-torch.ops.{name}.{first.name}    # the same, registered with torch.library
-```
+In graphs it is `torch.ops.{name}.{first.name}`.
 
 An operator takes torch tensors: inputs in order or by name, parameters (weights), numbers and sizes that no shape
 determines by name. Shapes and types are checked; `OperatorError` says what would fit, and what went wrong where a

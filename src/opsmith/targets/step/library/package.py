@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from opsmith.targets.literals import write_docstring, write_literal
 from opsmith.targets.native.library.module import OperatorEntry, describe_operator, write_record
 from opsmith.targets.native.library.sizes import plan_sizes
+from opsmith.targets.native.library.texts import write_example
 from opsmith.targets.programs import Solved
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.library import proof
@@ -107,16 +108,8 @@ def _write_front(name: str, operators: Sequence[Solved]) -> str:
 def describe_usage(name: str, operators: Sequence[Solved]) -> str:
     """What to know of STeP operators, in Markdown."""
     first = operators[0]
-    problem = read_spec(first.task.text).problem
-    named = (f"{tensor.name}={tensor.name}" for tensor in problem.parameters)
-    inputs = ", ".join([*(tensor.name for tensor in problem.inputs), *named])
     return f"""\
-```python
-from {name} import {first.name}
-
-help({first.name})    # shapes, types, what it computes, where it comes from
-{first.name}({inputs})
-```
+{write_example(name, first.name, read_spec(first.task.text).problem)}
 
 An operator takes torch tensors: inputs in order or by name, parameters (weights) by name, outermost axis first. Shapes
 and types are checked; `OperatorError` says what would fit. Sizes follow from the shapes; a size that no shape
