@@ -201,12 +201,12 @@ class FailureReader:
         refused = sum(tally.judged for tally in self._tallies) - right
         return write_headline(right, refused, len(self._failed) + len(self._waiting), list(solved.values()))
 
-    def view_failures(self, task: str | None = None, groups: int = GROUPS) -> FailureView:
+    def view_failures(self, task: str | None = None) -> FailureView:
         """Of the run, or of one of its tasks, whose groups begin with the nearest miss."""
         refusals = self._grouping.make_refusals(self._failed, task)
         tallies = [tally for tally in self._tallies if task in (None, tally.task)]
         waiting = [place for place in self._waiting if task in (None, place[0])]
-        listed = (refusals.groups if task is None else refusals.sort_by_nearness())[:groups]
+        listed = (refusals.groups if task is None else refusals.sort_by_nearness())[:GROUPS]
         ends = tabulate_ends(refusals, listed, tallies, waiting, self._describe_rounds())
         unsolved = [row.name for row in ends.tasks if row.is_open and row.name in refusals.nearest]
         unsolved.sort(key=lambda name: refusals.nearest[name].nearness, reverse=True)
@@ -222,7 +222,7 @@ class FailureReader:
             causes=tuple(CauseView(group, group.samples / refusals.refused, views[group.nearest]) for group in listed),
             causes_left=len(refusals.groups) - len(listed),
             samples_left=refusals.refused - sum(group.samples for group in listed),
-            unjudged_groups=refusals.unjudged[:groups],
+            unjudged_groups=refusals.unjudged[:GROUPS],
             misses=tuple(views[miss] for miss in misses),
             misses_left=tuple(unsolved[MISSES:]),
             alike=tuple(_find_alike(refusals, unsolved)),

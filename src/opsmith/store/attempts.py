@@ -82,11 +82,14 @@ def count_stages(reader: Reader, run: str, task: str) -> dict[tuple[Stage, Outco
     return {(Stage(row.stage), Outcome(row.outcome)): row.samples for row in rows}
 
 
-def count_failures(reader: Reader, run: str, task: str, limit: int = 5) -> list[tuple[str, int]]:
+_MOST = 5  # causes of failure that are named
+
+
+def count_failures(reader: Reader, run: str, task: str) -> list[tuple[str, int]]:
     """What left samples of a task unjudged and how often, the most frequent first; some were judged later."""
     count = func.count().label("samples")
     query = select(failure.c.message, count).where(failure.c.run == run, failure.c.task == task)
-    rows = reader.fetch_rows(query.group_by(failure.c.message).order_by(count.desc(), failure.c.message).limit(limit))
+    rows = reader.fetch_rows(query.group_by(failure.c.message).order_by(count.desc(), failure.c.message).limit(_MOST))
     return [(row.message, row.samples) for row in rows]
 
 

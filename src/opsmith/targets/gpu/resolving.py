@@ -37,8 +37,8 @@ class PlanFault(Exception):
         super().__init__(f"line {line}: {where}: given {actual}; expected {expected}{tail}")
         self.line, self.where, self.given, self.expected, self.remedy = line, where, actual, expected, remedy
 
-    def make_finding(self, kind: str, text: str = "") -> Diagnostic:
-        return Diagnostic(kind, self.where, self.given, self.expected, self.remedy, self.line, None, text)
+    def make_finding(self, kind: str) -> Diagnostic:
+        return Diagnostic(kind, self.where, self.given, self.expected, self.remedy, self.line)
 
 
 def resolve_plan(plan: BoundPlan, numbers: Sequence[float], limits: DeviceLimits = LIMITS) -> ResolvedPlan:

@@ -18,17 +18,17 @@ _EVEN = bytes(0xF0 | value & 0xF for value in range(256))
 _ODD = bytes(0x7F | value & 0x80 for value in range(256))
 
 
-def draw_junk(source: random.Random, kind: int, size: int = TILE) -> bytes:
+def draw_junk(source: random.Random, kind: int) -> bytes:
     """As floats of every width the bytes are large numbers (0x7B), large negative ones (0xFB) or NaN (0xFF); any other
     kind is that byte."""
     if kind in _KINDS:
-        return source.randbytes(size).translate(_KINDS[kind])
+        return source.randbytes(TILE).translate(_KINDS[kind])
     if kind != _NOT_A_NUMBER:
-        return bytes([kind]) * size
-    junk = bytearray(size + size % 2)
+        return bytes([kind]) * TILE
+    junk = bytearray(TILE)
     junk[::2] = source.randbytes(len(junk) // 2).translate(_EVEN)
     junk[1::2] = source.randbytes(len(junk) // 2).translate(_ODD)
-    return bytes(junk[:size])
+    return bytes(junk)
 
 
 def draw_left_bytes(source: random.Random, arrays: Sequence[memoryview]) -> bytes:

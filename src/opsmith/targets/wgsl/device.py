@@ -69,13 +69,13 @@ class ComputeDevice:
         self._library.wgpuBufferDestroy(buffer)
         self._library.wgpuBufferRelease(buffer)
 
-    def write_buffer(self, buffer: Any, data: bytes | bytearray | memoryview, offset: int = 0) -> None:
+    def write_buffer(self, buffer: Any, data: bytes | bytearray | memoryview) -> None:
         """`data`: of a multiple of four bytes."""
         view = memoryview(data).cast("B")
         if not len(view):
             return
         array = (ctypes.c_char * len(view)).from_buffer_copy(view)
-        self._library.wgpuQueueWriteBuffer(self._queue, buffer, offset, array, len(view))
+        self._library.wgpuQueueWriteBuffer(self._queue, buffer, 0, array, len(view))
 
     def bind_buffers(self, pipeline: Any, group: int, entries: Sequence[tuple[int, Any, int, int]]) -> Any:
         """Bindings of one group: number, buffer, offset, bytes. Raises DeviceRefusal."""

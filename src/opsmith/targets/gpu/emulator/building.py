@@ -9,9 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from opsmith.records import Diagnostic, printable
-from opsmith.running.commands import CommandLimits
 from opsmith.running.compiler import (
-    DEFAULT_LIMITS,
     Artefact,
     CompileFailure,
     CompileOrder,
@@ -89,7 +87,6 @@ def build_emulated(
     source: str,
     plan: BoundPlan,
     cache_: BuildCache | None = None,
-    limits: CommandLimits = DEFAULT_LIMITS,
     flags: Sequence[str] = WATCHED_FLAGS,
 ) -> EmulatedBuild:
     """The library of a program that its own compiler has accepted."""
@@ -103,7 +100,7 @@ def build_emulated(
     library = cache_.fetch(key) if cache_ is not None else None
     if library is not None:
         return Artefact(library)
-    result = _compile_program(dialect, source, plan, limits, flags)
+    result = _compile_program(dialect, source, plan, flags)
     if cache_ is not None and isinstance(result, Artefact):
         cache_.store(key, result.data)
     return result
@@ -127,9 +124,7 @@ def build_libraries(
     return libraries
 
 
-def _compile_program(
-    dialect: EmulatedDialect, source: str, plan: BoundPlan, limits: CommandLimits, flags: Sequence[str]
-) -> EmulatedBuild:
+def _compile_program(dialect: EmulatedDialect, source: str, plan: BoundPlan, flags: Sequence[str]) -> EmulatedBuild:
     runtime = _compile_runtime(dialect.compiler)
     if isinstance(runtime, CompileFailure):
         return runtime
@@ -146,7 +141,7 @@ def _compile_program(
     if (check := dialect.check) is not None:
         files[check.file] = check.write(source).encode("utf-8", "replace")
         commands.insert(0, (*check.flags, check.file))
-    result = run_compiler(CompileOrder(files, commands, LIBRARY, compiler=dialect.compiler), limits)
+    result = run_compiler(CompileOrder(files, commands, LIBRARY, compiler=dialect.compiler))
     return _explain_refusal(dialect, result, source, plan) if isinstance(result, CompileRefusal) else result
 
 
