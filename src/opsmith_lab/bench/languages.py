@@ -1,7 +1,7 @@
 """Languages beside each other: are programs judged as they should be, how long does it take, what did a language cost?
 
 Each plain program is judged once to warm its worker and once more with no build kept, which is timed; and it is built
-alone. Wrong programs are the mistakes of `attacks`, each judged once.
+alone. Wrong programs are the mistakes of `attacks`, each judged once, as what would be kept is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from opsmith.errors import TaskError, UsageError
 from opsmith.judging.pool import Pool
-from opsmith.records import Outcome, Task, Verdict
+from opsmith.records import Level, Outcome, Task, Verdict
 from opsmith.suites import read_task_file, resolve_names
 from opsmith.targets import Built, Loaded, Target, get_target, lookup
 from opsmith.targets.capabilities import name_verifier
@@ -138,7 +138,7 @@ def _measure_language(
         counts.passed += _judge_plain(target, task, pool, counts)
     for number, attack in enumerate(mistakes, 1):
         tell(f"{target.name}: wrong program {number} of {len(mistakes)}, {attack.path.stem}")
-        verdict = pool.verify(read_task(attack), attack.source)
+        verdict = pool.verify(read_task(attack), attack.source, level=Level.FULL)
         counts.refused += counts.count_verdict(attack.name, verdict, is_right=False, stage=attack.stage)
     files, lines, tokens = _count_folder(_OWN / target.name)
     return LanguageRow(
