@@ -27,6 +27,7 @@ def test_each_pair_of_languages_has_an_experiment() -> None:
     pairs = {(row.arms[0].settings["translate"], row.settings["target"]) for row in EXPERIMENTS.values()}
     assert {f"transfer-{source}-{target}" for source, target in pairs} == set(EXPERIMENTS)
     assert pairs >= {("c", "cuda"), ("c", "wgsl"), ("cuda", "wgsl"), ("c", "metal"), ("cuda", "metal"), ("c", "tvm")}
+    assert ("cuda", "triton") in pairs
 
 
 @OVER_ALL
