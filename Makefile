@@ -39,13 +39,16 @@ optimise-all: .venv/.installed
 languages: .venv/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) $(L:%=--language %) tests/languages
 
+# Tests of several languages, for those that live in an environment of their own.
+SHARED := $(patsubst %,tests/languages/test_%.py,agreement unseen_programs)
+
 # TVM as a language, in an environment of its own like those of `make bridges`: `make test` does not install it.
 tvm: .venv-bridges/tvm/.installed
-	.venv-bridges/tvm/bin/python -m pytest -n 2 $(PYTEST_FLAGS) tests/languages/tvm
+	.venv-bridges/tvm/bin/python -m pytest -n 2 $(PYTEST_FLAGS) --language tvm tests/languages/tvm $(SHARED)
 
 # Triton, likewise: compiled for a GPU that need not be there, and interpreted.
 triton: .venv-bridges/triton/.installed
-	.venv-bridges/triton/bin/python -m pytest -n 2 $(PYTEST_FLAGS) tests/languages/triton
+	.venv-bridges/triton/bin/python -m pytest -n 2 $(PYTEST_FLAGS) --language triton tests/languages/triton $(SHARED)
 
 # The pages of `opsmith ui` and the reports in Chromium: axe, the keyboard alone, a phone, light and dark.
 browser: .venv/.installed
