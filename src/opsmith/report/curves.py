@@ -9,7 +9,7 @@ from typing import Any
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.record import MeasuringGrade, SpeedReport, describe_partner
 from opsmith.records import CYCLES, TIME
-from opsmith.report.figures import bar_chart, grid_chart, interval_chart, line_chart, place_interval
+from opsmith.report.figures import grid_chart, interval_chart, line_chart, place_interval
 from opsmith.report.fronts import word_figure
 from opsmith.report.rendering import Spec, annotate_figure, render_svg
 from opsmith.report.tables import count_noun
@@ -96,20 +96,9 @@ def draw_pass_at_k(runs: Sequence[RunView]) -> Figure:
     return Figure("pass_at_k", "pass@k", caption, spec)
 
 
-def _per_round(run: RunView, name: str, unit: str, values: Sequence[float | None]) -> Figure:
-    rows = [{"x": str(row.number), "y": value} for row, value in zip(run.rounds, values, strict=True)]
-    title = f"{name.capitalize()} per round"
-    spec = bar_chart(rows, title=title, x_title="round", y_title=unit)
-    return Figure(f"{name}_per_round", title, f"Billed in each round, in {unit}.", spec)
-
-
 def draw_rounds(run: RunView) -> Iterator[Figure]:
     """The figures of one run beside its course."""
-    usages = [row.spent.usage for row in run.rounds]
-    own = [draw_pass_at_k([run]), _per_round(run, "tokens", "input tokens", [usage.input_tokens for usage in usages])]
-    if any(usage.cost_usd for usage in usages):
-        own.append(_per_round(run, "cost", "USD, by the prices known", [usage.cost_usd for usage in usages]))
-    yield from annotate_figures(own, [run])
+    yield from annotate_figures([draw_pass_at_k([run])], [run])
     if run.optimised is not None:
         result, tasks = run.optimised.result, run.optimised.result.tasks
         attempts = sum(len(task.steps) for task in tasks)
