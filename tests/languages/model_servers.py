@@ -14,7 +14,7 @@ from models.servers import AnthropicServer, OpenAIServer
 from opsmith.records import Task
 
 SERVERS = {"openai/served": OpenAIServer, "anthropic/served": AnthropicServer}
-COMMENTS = {**dict.fromkeys(("c", "cuda", "wgsl", "metal"), "//"), "tvm": "#"}  # languages with comments
+COMMENTS = {**dict.fromkeys(("c", "cuda", "wgsl", "metal"), "//"), "tvm": "#", "triton": "#"}  # languages with comments
 MENDED, WRONG = "softmax", "scale_shift_silu"  # whose first answers do not compile; whose answers are all wrong
 
 

@@ -29,7 +29,7 @@ def row_sum(x, y, N, BLOCK: tl.constexpr):
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    with Pool(1, trial_deadline=60.0) as shared:
+    with Pool(1, 300.0, trial_deadline=120.0) as shared:
         yield shared
 
 

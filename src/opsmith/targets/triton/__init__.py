@@ -11,6 +11,8 @@ from opsmith.problems.digest import hash_problem
 from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import Diagnostic, Task
 from opsmith.running.compiler import CompileFailure
+from opsmith.targets.gpu.library_package import GpuPackages, PackageWords, PackedProgram
+from opsmith.targets.gpu.nvidia.carrying import CONVENTION
 from opsmith.targets.gpu.nvidia.options import DEFAULT_ARCH, NvidiaOptions
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import GpuPrograms
@@ -20,7 +22,8 @@ from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.signature import list_dims
-from opsmith.targets.programs import Build
+from opsmith.targets.programs import Build, CarriedBuild, Solved
+from opsmith.targets.triton.carrying import list_artefacts, plan_call
 from opsmith.targets.triton.compiling import (
     TritonCubin,
     TritonOrder,
@@ -41,9 +44,13 @@ from opsmith.targets.triton.words import PLAN_WORDS, TYPES
 VERIFIER = "triton-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 PROGRAM, PLAN = "program", "plan"  # artefacts of a build
 _INTERPRETER = "opsmith.targets.triton.interpreting"  # imports Triton: in candidates' processes only
+_NEEDS = """\
+A call compiles its program by Triton, on the GPU that torch finds, and runs it on torch's current stream. Programs were
+judged by Triton's interpreter and compiled for a stated architecture: nobody has tried this on a GPU. Tensors of the
+CPU are copied there and back."""
 
 
-class TritonTarget(GpuTasks, GpuPrograms, GpuPrompts):
+class TritonTarget(GpuTasks, GpuPackages, GpuPrograms, GpuPrompts):
     """Triton behind the `Target` protocol."""
 
     name = "triton"
@@ -52,7 +59,11 @@ class TritonTarget(GpuTasks, GpuPrograms, GpuPrompts):
     comment = PLAN_WORDS.comment
     plan_words = PLAN_WORDS
     caveat = f"interpreted and compiled for {DEFAULT_ARCH}; not run on a GPU"  # said by reports
+    needs = _NEEDS
     options = NvidiaOptions
+    convention = CONVENTION
+    package = PackageWords("Triton", "opsmith.targets.triton.library_programs:TritonPrograms", " on a GPU")
+    requirements: Sequence[str] = ("torch>=2.6", "triton")
     dtypes = tuple(TYPES)
     prompt_values: Mapping[str, str] = MappingProxyType({"arch": DEFAULT_ARCH})
 
@@ -70,12 +81,8 @@ class TritonTarget(GpuTasks, GpuPrograms, GpuPrompts):
     def list_kernels(self, source: str) -> Collection[str]:
         return list_functions(source)
 
-    def bind_program(self, task: Task, source: str) -> BoundPlan | tuple[Diagnostic, ...]:
-        """Its plan, where kernels and plan agree."""
-        bound = super().bind_program(task, source)
-        if not isinstance(bound, BoundPlan) or check_source(source):
-            return bound
-        return list_disagreements(bound, source) or bound
+    def compare_plan(self, plan: BoundPlan, source: str) -> tuple[Diagnostic, ...]:
+        return () if check_source(source) else list_disagreements(plan, source)
 
     def describe_type(self, dtype: str) -> str:
         nibbles = "; of b: (b << 4).to(tl.int8, bitcast=True) >> 4, then b.to(tl.int8, bitcast=True) >> 4"
@@ -109,6 +116,27 @@ class TritonTarget(GpuTasks, GpuPrograms, GpuPrompts):
                 launches.append(specialise(launch, numbers))
         order = TritonOrder(hash_problem(problem), source, options.arch, tuple(list_distinct(launches)))
         return compile_kernels(order, open_cache())
+
+    # -- programs taken away: few commands need it
+
+    def build_carried(self, task: Task, source: str) -> CarriedBuild:
+        problem, plan = self.find_problem(task), self.require_plan(task, source)
+        sizes = [*choose_shape_sets(problem).values(), *problem.bench.values()]
+        result = self.compile_program(task, source, plan, sizes)
+        if isinstance(result, BuildRefusal):
+            return CarriedBuild(Build({}, errors=result.errors), {})
+        if isinstance(result, CompileFailure):
+            return CarriedBuild(Build({}, failure=result.reason), {})
+        artefacts = list_artefacts(result, plan)
+        return CarriedBuild(Build(artefacts, toolchain=describe_triton()), {"architecture": result.arch})
+
+    plan_call = staticmethod(plan_call)
+
+    def pack_program(self, solved: Solved) -> PackedProgram:
+        plan = self.require_plan(solved.task, solved.source)
+        return PackedProgram({"plan": plan.write_json()}, {".triton.py": solved.source.encode()})
+
+    # -- in the candidate's process
 
     @staticmethod
     def preload_runtime() -> None:

@@ -83,6 +83,7 @@ class Memory:
         self.arrays: list[WatchedArray] = []
         self.kernel, self.grid = "", (1, 1, 1)
         self.numbers = np.zeros(1, np.int32)  # of the instances; the first axis of all data
+        self.has_changed = False  # by an atomic operation, some array
         self.has_synchronised = False  # by an atomic operation: they may see what others wrote
 
     def add_array(self, name: str, kind: str, entry: int, data: bytes | memoryview) -> WatchedArray:
@@ -152,7 +153,7 @@ class Memory:
     ) -> Lanes:
         """What entries held before an atomic operation; `change`: of what some hold and the lanes that come to them,
         by their numbers in the result."""
-        self.has_synchronised = True
+        self.has_synchronised = self.has_changed = True
         shape = self.spread_shape(pointers, mask)
         result = np.zeros(shape, type_)
         for array, chosen, places, actors in self._find_places(pointers, mask, type_.itemsize, "changes", shape):
