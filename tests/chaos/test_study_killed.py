@@ -2,17 +2,20 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 
 import pytest
 from lab.study.test_study1 import adaptation_of, ask_mind, read_user, reply_as
-from models.servers import AnthropicServer, OpenAIServer
+from models.servers import AnthropicServer, OpenAIServer, read_messages
 
 from opsmith_lab.study.problems import SETS
+from opsmith_lab.study.size_minds import SizeMind
 from opsmith_lab.study.synthetic import list_synthetic
 
 CONCURRENCY, SEARCHES, BUDGET = 3, 4, 50
@@ -77,3 +80,47 @@ def test_a_mind_that_seldom_adapts_is_found_where_its_power_says_so(mind, proble
     searches, requests, _ = ask_mind(OpenAIServer, "openai", tmp_path, mind)
     assert len(requests) == problems * BUDGET
     assert adaptation_of(searches)[1].p < 0.05
+
+
+def ask_for_kernels(server, place, kill_after=None):
+    """One start of study2 in its smallest form, which is killed after so many requests; the estimates of its page."""
+    command = [
+        sys.executable,
+        "-m",
+        "opsmith",
+        "experiment",
+        "study2",
+        "--model",
+        "openai/any",
+        "--base-url",
+        server.url,
+    ]
+    command += ["--sets", "two", "--samples", "3", "--tasks", "softmax", "--arms", "told,untold", "--measure", "none"]
+    command += ["--concurrency", str(CONCURRENCY), "--out", str(place), "--results", str(place)]
+    before = server.count
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while kill_after is not None and process.poll() is None:
+            if server.count >= before + kill_after:
+                process.send_signal(signal.SIGKILL)
+            time.sleep(0.01)
+        process.wait(240)
+    return json.loads((place / "study2.json").read_text())["rows"] if kill_after is None else process.returncode
+
+
+def test_kernels_of_a_study_that_is_killed_are_asked_for_once(tmp_path):
+    mind, kills = SizeMind("drawer", ["c"]), 3
+
+    def answer(body):
+        rng = random.Random(f"{body['seed']} {body['messages']}")
+        return mind.answer_messages(read_messages(body), body["temperature"], rng)
+
+    with OpenAIServer(answer) as whole, OpenAIServer(answer) as server:
+        undisturbed = ask_for_kernels(whole, tmp_path / "whole")
+        codes = [ask_for_kernels(server, tmp_path / "killed", 5) for _ in range(kills)]
+        assert codes == [-signal.SIGKILL] * kills
+        assert ask_for_kernels(server, tmp_path / "killed") == undisturbed
+    assert whole.count == 2 * 2 * 3 * 3
+    assert server.count - whole.count <= kills * CONCURRENCY, "what was under way, and nothing else"
+    for file in (tmp_path / "killed" / "studies" / "study2").glob("*.jsonl"):
+        keys = [json.loads(line).get("key") for line in file.read_bytes().splitlines()]
+        assert len(keys) == len(set(keys))

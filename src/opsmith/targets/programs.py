@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -175,6 +175,27 @@ class TorchExtension:
     def entry(self) -> str:
         """The file and the function that is called."""
         return f"{next(iter(self.sources))}::run"
+
+
+PARAMETERS: Mapping[str, str] = {  # by kind: which constants of a program are numbers of it
+    "tile": "steps and extents of loops, and what kernels of GPUs are compiled for",
+    "block": "threads of a block, or entries along the axes of arrays that a piece of work keeps to itself",
+    "unroll": "turns of a loop that are written out side by side",
+    "stage": "pieces that are under way at once",
+}
+
+
+def sort_parameters(pairs: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
+    """Kinds with numbers as `Parametrised` gives them; 1 and less divide nothing.
+
+    >>> sort_parameters([("unroll", 4), ("tile", 32), ("tile", 8), ("tile", 1)])
+    {'tile': (8, 32), 'unroll': (4,)}
+    """
+    numbers: dict[str, set[int]] = {kind: set() for kind in PARAMETERS}
+    for kind, number in pairs:
+        if number > 1:
+            numbers[kind].add(number)
+    return {kind: tuple(sorted(own)) for kind, own in numbers.items() if own}
 
 
 @dataclass(frozen=True)

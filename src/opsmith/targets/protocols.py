@@ -420,6 +420,15 @@ class Classified(Protocol):
 
 
 @runtime_checkable
+class Parametrised(Protocol):
+    """A program says in numbers how it divides its work: what studies compare programs by."""
+
+    def read_parameters(self, source: str) -> Mapping[str, tuple[int, ...]]:
+        """By kinds of `programs.PARAMETERS`, each of its numbers once, rising; kinds without any are left out. The text
+        is read only: what a program computes when it runs is none. Nothing for a text that is no program."""
+
+
+@runtime_checkable
 class Costed(Protocol):
     """It has a cost model."""
 

@@ -31,7 +31,7 @@ def add_to(app: CommandApp) -> None:
 _WHERE = (  # settings of a run that no experiment compares
     *("target", "price_in", "price_out", "concurrency", "requests_per_minute", "tokens_per_minute", "request_timeout"),
     *("request_deadline", "context_window", "batch", "executor", "ray_address", "workers", "candidate_seconds"),
-    *("trial_seconds", "pass_env"),
+    *("trial_seconds", "pass_env", "measure"),
 )
 
 
@@ -46,8 +46,9 @@ def run_experiment(  # noqa: PLR0913  (one parameter per option: that is how typ
     *,
     place: StorePlace,
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
-    arms: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of study1: who searches; with commas.")] = None,
-    sets: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of study1: sets of problems; with commas.")] = None,
+    arms: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of a study: who searches; with commas.")] = None,
+    sets: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of a study: sets of problems; with commas.")] = None,
+    language: Annotated[str | None, declare_option(LEARNING, "NAMES", "Of study2: with commas; else C.")] = None,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw the figures of --results again; nothing runs.")
     ] = False,
@@ -79,9 +80,9 @@ def run_experiment(  # noqa: PLR0913  (one parameter per option: that is how typ
         stated.get("base_url"),
         {field: stated[field] for field in _WHERE if field in stated},
     )
-    chosen = [tuple(filter(None, (names or "").split(","))) for names in (arms, sets)]
+    chosen = [tuple(filter(None, (names or "").split(","))) for names in (arms, sets, language)]
     if any(chosen) and name not in STUDIES:
-        raise UsageError(f"--arms, --sets: given with {name!r}; expected a study: {', '.join(STUDIES)}")
+        raise UsageError(f"--arms, --sets, --language: given with {name!r}; expected a study: {', '.join(STUDIES)}")
     if redraw:
         return _redraw_figures(
             [name] if name in STUDIES else [e.name for e in find_experiments(name)], results, as_json
@@ -166,23 +167,23 @@ def _run_study(
     from opsmith.forecast.table import tabulate_forecasts
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
-    from opsmith_lab.study.studies import CONDUCT, StudyOrder, forecast_study1, foresee_power
+    from opsmith_lab.study.studies import CONDUCT, FORECAST, StudyOrder, foresee_power
 
-    order = StudyOrder(options, chosen[0], chosen[1], places[0] / "studies")
+    order = StudyOrder(options, chosen[0], chosen[1], places[0] / "studies", chosen[2])
     if not dry_run:
         conducted = CONDUCT[name](order, places[1], max_cost, partial(print, file=sys.stderr))
         return _print_conducted([conducted], as_json)
-    forecasts = forecast_study1(order) if name == "study1" else ()
+    forecasts = FORECAST[name](order)
     if as_json:
-        lines = foresee_power(order, places[1]) if forecasts else ()
+        lines = foresee_power(order, places[1]) if name == "study1" and forecasts else ()
         print(json.dumps({"experiments": {name: to_json(forecasts)}, "assumed": lines}, indent=1))
     elif not forecasts:
         print(f"{name}: no model is asked")
     else:
         open_console().print(tabulate_forecasts(name, forecasts))
-        print("Expected: one request a proposal, each reply an array alone; tokens are characters / 4.")
-        print("At most: every reply is refused once, and as long as max_tokens allows.")
-        print(*foresee_power(order, places[1]), sep="\n")
+        print("Expected: one request a sample or proposal, each reply that alone; tokens are characters / 4.")
+        print("At most: a proposal is refused once, and replies are as long as max_tokens allows.")
+        print(*(foresee_power(order, places[1]) if name == "study1" else ()), sep="\n")
     return 0
 
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -21,22 +21,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from opsmith.errors import ProviderError
 from opsmith.models import ChatModel, Message, Request
 from opsmith.records import Usage, content_hash
 from opsmith_lab.study.arms import Fault, ScriptedArm, Walk, search_box, seed_search
 from opsmith_lab.study.chat import SCRIPTS
 from opsmith_lab.study.optimisers import OPTIMISERS
 from opsmith_lab.study.problems import SETS
-from opsmith_lab.study.recording import RecordingModel
+from opsmith_lab.study.recording import Inquiry, OnProgress, RecordingModel
 from opsmith_lab.study.trajectory import BlackBox, Trajectory
 
 TEMPERATURE, MAX_TOKENS = 0.7, 1024
 SECONDS: Mapping[str, float] = {"gp": 1.9, "tpe": 0.1, "cma": 0.02}  # of one search; of others less
 DECIDING = ("arms", "optimisers", "minds", "problems", "synthetic", "trajectory")  # modules
 PACKAGES = ("opsmith", "numpy", "torch", "cma", "optuna", "coco-experiment", "scipy")
-
-OnProgress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -178,42 +175,25 @@ async def _ask_all(
 ) -> ChatSearches:
     arms = [arm for arm in plan.arms if arm in SCRIPTS]
     orders = [(arm, box, seed) for seed in plan.seeds for box in plan.boxes for arm in arms]
-    waiting, searches, began = iter(orders), ChatSearches(), time.monotonic()
+    asking = Inquiry(model, max_cost)
 
-    async def work() -> None:
-        for arm, box, seed in waiting:
-            search = await _ask_search(arm, box, seed, model, max_cost, searches)
-            if search is None:
-                return
-            searches.done.append(search)
-            seconds = (time.monotonic() - began) * (len(orders) / len(searches.done) - 1)
-            on_progress(f"{model.name}: {len(searches.done)} of {len(orders)} searches; about {seconds:.0f} s left")
+    async def search(order: tuple[str, BlackBox, int]) -> Search | None:
+        return await _ask_search(*order, asking)
 
-    try:
-        await asyncio.gather(*(work() for _ in range(concurrency)))
-    finally:
-        await model.close()
-    return searches
+    done = await asking.answer_all(orders, search, concurrency, "searches", on_progress)
+    return ChatSearches(done, asking.stopped)
 
 
-async def _ask_search(
-    arm: str, box: BlackBox, seed: int, model: RecordingModel, max_cost: float | None, searches: ChatSearches
-) -> Search | None:
-    """None: all searches were stopped before this one was over. What is under way elsewhere is waited for."""
+async def _ask_search(arm: str, box: BlackBox, seed: int, asking: Inquiry) -> Search | None:
+    """None: all searches were stopped before this one was over."""
     number = seed_search(arm, box.name, seed)
     mind = ScriptedArm(SCRIPTS[arm](box.domain, number))
     walk, usage = Walk(box, mind), Usage()
     while (enquiry := walk.go_on()) is not None:
-        if max_cost is not None and (model.usage.cost_usd or 0.0) >= max_cost:
-            searches.stopped = searches.stopped or "max cost"
-        if searches.stopped:
-            return None
         messages = (Message("system", enquiry.system), Message("user", enquiry.user))
-        try:
-            reply = await model.complete(Request(messages, 1, TEMPERATURE, MAX_TOKENS, number % 2**31))
-        except ProviderError as error:
-            searches.stopped = searches.stopped or str(error)
+        reply = await asking.ask(Request(messages, 1, TEMPERATURE, MAX_TOKENS, number % 2**31))
+        if reply is None:
             return None
         usage += reply.usage
         mind.hear_reply(reply.texts[0])
-    return Search(model.name, arm, box, seed, walk.trajectory, mind.faults, usage)
+    return Search(asking.model.name, arm, box, seed, walk.trajectory, mind.faults, usage)

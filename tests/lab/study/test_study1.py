@@ -266,7 +266,7 @@ def test_the_page_says_what_its_test_would_have_found():
     (("study1", "--arms", "chat"), "expected --model too"),
     (("study1", "--arms", "hope"), "given 'hope'; expected some of random"),
     (("study1", "--sets", "hope"), "given 'hope'; expected some of bbob-2d"),
-    (("fig2", "--arms", "random"), "expected a study: instruments, study1"),
+    (("fig2", "--arms", "random"), "expected a study: instruments, study1, study2"),
     (("instruments", "--sets", "few"), "expected none"),
 ])  # fmt: skip
 def test_a_wrong_study_is_refused_in_words(arguments, words, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 
@@ -72,6 +72,11 @@ class CTarget(NativeTasks, NativePrograms):
     def make_tuner(self) -> Tuner:
         tuner: Tuner = import_by_name("opsmith_lab.c.tuning.tuner:CTuner", "language 'c': its tuner")()
         return tuner
+
+    def read_parameters(self, source: str) -> Mapping[str, tuple[int, ...]]:
+        read = import_by_name("opsmith_lab.c.tuning.parameters:read_parameters", "language 'c': its parameters")
+        parameters: Mapping[str, tuple[int, ...]] = read(source)
+        return parameters
 
     # -- programs taken away: few commands need it
 

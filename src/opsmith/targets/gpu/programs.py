@@ -6,23 +6,36 @@ A language adds `check_source`, `list_kernels`, `canonical_form`, its prompt, an
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.targets.gpu.binding import bind_plan, find_missing_kernels
 from opsmith.targets.gpu.faults import locate_fault
-from opsmith.targets.gpu.plan import PLAN_WORDS, BoundPlan, PlanWords
+from opsmith.targets.gpu.plan import PLAN_WORDS, BoundPlan, LaunchPlan, PlanWords
 from opsmith.targets.gpu.reading import KIND, MOST, add_texts, read_plan
 from opsmith.targets.gpu.resolving import LIMITS, DeviceLimits, PlanFault, resolve_plan
 from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import read_task_problem
+from opsmith.targets.programs import sort_parameters
 from opsmith.targets.trial import Checked
 
 Findings = tuple[Diagnostic, ...]
+_UNROLLED = re.compile(r"#\s*pragma\s+(?:GCC\s+)?unroll\s*\(?\s*(\d+)")
+_NAMED = re.compile(
+    r"#\s*define[ \t]+(\w+)[ \t]+(\d+)\b"
+    r"|\b(?:const|constexpr|override)\b[^=;(){}]*?\b(\w+)(?:\s*:\s*\w+)?\s*=\s*(\d+)[uU]?\s*[,;]"
+)
+
+
+def name_parameter(name: str) -> str:
+    """The kind of a named constant: `num_stages` is a stage, `UNROLL` an unroll, `num_warps` a block."""
+    words = {"stage": "stage", "unroll": "unroll", "warp": "block", "thread": "block"}
+    return next((kind for word, kind in words.items() if word in name.lower()), "tile")
 
 
 class GpuPrograms(DrawnTrials, ABC):
@@ -80,6 +93,17 @@ class GpuPrograms(DrawnTrials, ABC):
         if not isinstance(bound, BoundPlan):
             raise ValueError(f"a program that is refused at PARSE: {bound[0]}")
         return bound
+
+    def read_parameters(self, source: str) -> Mapping[str, tuple[int, ...]]:
+        """As `Parametrised` has it: blocks and numbers for compilation of the plan, named constants, directives."""
+        plan = read_plan(source, self.plan_words)
+        pairs = [("unroll", int(match[1])) for match in _UNROLLED.finditer(source)]
+        named = [(match[1] or match[3], match[2] or match[4]) for match in _NAMED.finditer(source)]
+        if isinstance(plan, LaunchPlan):
+            for launch in plan.launches:
+                pairs += [("block", int(extent)) for extent in launch.block if extent.isdecimal()]
+                named += [(name, text) for name, text in launch.meta if text.isdecimal()]
+        return sort_parameters([*pairs, *((name_parameter(name), int(text)) for name, text in named)])
 
     def _check_stated_sizes(self, task: Task, bound: BoundPlan) -> Findings:
         """The first fault at the sizes that the problem states; built-in ones may be left out of its trials."""

@@ -36,6 +36,7 @@ from opsmith.targets.tvm.source import (
     check_source,
     explain_vector_scalars,
     is_program,
+    read_parameters,
     refuse_parallel,
     refuse_shared_scalars,
     write_canonical,
@@ -96,6 +97,8 @@ class TvmTarget(NativeTasks, NativePrograms):
     check_source = staticmethod(check_source)
 
     canonical_form = staticmethod(write_canonical)
+
+    read_parameters = staticmethod(read_parameters)
 
     def check_program(self, task: Task, source: str) -> Checked:
         checked = super().check_program(task, source)

@@ -25,6 +25,7 @@ from opsmith.targets.native.python_source import (
 )
 from opsmith.targets.native.signature import FUNCTION
 from opsmith.targets.native.source_checks import KIND, LARGEST_SOURCE, Findings, run_text_checks
+from opsmith.targets.programs import sort_parameters
 
 DECORATOR = "@T.prim_func(s_tir=True)"
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 bool"
@@ -280,3 +281,46 @@ def write_canonical(source: str) -> str:
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "T.sblock":
             node.args = []  # a block's name means nothing
     return ast.unparse(function) + "\n"
+
+
+def read_parameters(source: str) -> dict[str, tuple[int, ...]]:
+    """As `Parametrised` has it: constant steps and extents of loops, shapes of buffers of its own.
+
+    >>> read_parameters("for n in range(0, N, 32):\\n    for i in T.unroll(4):\\n        y[n + i] = x[n + i]")
+    {'tile': (32,), 'unroll': (4,)}
+    """
+    try:
+        return sort_parameters(_list_parameters(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+
+
+def _list_parameters(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    constants: dict[str, int] = {}  # names that stand for numbers
+    for node, _, _ in _walk_nodes(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            constants[node.targets[0].id] = _read_number(node.value, constants)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
+            name, arguments = ast.unparse(node.iter.func).removeprefix("T."), node.iter.args
+            kind = "unroll" if name == "unroll" else "tile"
+            extents = arguments if name == "grid" else [arguments[1 if len(arguments) > 1 else 0]] if arguments else []
+            starts = [] if name == "grid" or len(arguments) < 2 else [_read_number(arguments[0], constants)]
+            steps = arguments[2:] if name == "range" else []
+            yield from ((kind, _read_number(each, constants) - sum(starts)) for each in extents)
+            yield from (("tile", _read_number(each, constants)) for each in steps)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "T.alloc_buffer" and node.args:
+            shape = node.args[0].elts if isinstance(node.args[0], ast.Tuple) else node.args[:1]
+            yield from (("block", _read_number(each, constants)) for each in shape)
+
+
+def _read_number(node: ast.expr, constants: Mapping[str, int]) -> int:
+    """0: it is no constant."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, int) else 0
+    if isinstance(node, ast.Name):
+        return constants.get(node.id, 0)
+    if isinstance(node, ast.Call) and len(node.args) == 1 and ast.unparse(node.func).startswith("T.int"):
+        return _read_number(node.args[0], constants)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _read_number(node.left, constants) * _read_number(node.right, constants)
+    return 0
