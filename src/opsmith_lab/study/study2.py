@@ -217,8 +217,8 @@ def _select(answers: KernelSamples, language: str) -> list[KernelSample]:
 def _list_rows(answers: KernelSamples) -> Iterator[Row]:
     """Right and fast by size and by kind of size, and how often each kind of parameter has which numbers."""
     for language in _list_languages(answers):
-        for prompt in dict.fromkeys(sample.cell.prompt for sample in _select(one, language)):
-            arm, samples = f"{language}, {prompt}", [s for s in _select(one, language) if s.cell.prompt == prompt]
+        for prompt in dict.fromkeys(sample.cell.prompt for sample in _select(answers, language)):
+            arm, samples = f"{language}, {prompt}", [s for s in _select(answers, language) if s.cell.prompt == prompt]
             typical = [t for t in answers.typical if (t.cell.language, t.cell.prompt) == (language, prompt)]
             places = list(dict.fromkeys(sample.cell.place for sample in samples))
             by_place = {place: [s for s in samples if s.cell.place == place] for place in places}
