@@ -183,7 +183,8 @@ def _run_study(
         open_console().print(tabulate_forecasts(name, forecasts))
         print("Expected: one request a sample or proposal, each reply that alone; tokens are characters / 4.")
         print("At most: a proposal is refused once, and replies are as long as max_tokens allows.")
-        print(*(foresee_power(order, places[1]) if name == "study1" else ()), sep="\n")
+        if name == "study1":
+            print(*foresee_power(order, places[1]), sep="\n")
     return 0
 
 

@@ -243,7 +243,7 @@ def _list_rows(answers: KernelSamples) -> Iterator[Row]:
                 yield Row(
                     answers.model, arm, "ratio to plain, typical", kind, average_tasks([ratios], is_geometric=True)
                 )
-            for each in typical:
+            for each in (each for each in typical if each.ratio.ratio is not None):
                 measure = f"ratio to plain, typical at {each.cell.temperature}"
                 yield Row(answers.model, arm, measure, each.cell.place, each.ratio.estimate)
 
