@@ -297,7 +297,7 @@ def read_parameters(source: str) -> dict[str, tuple[int, ...]]:
 
 def _list_parameters(tree: ast.Module) -> Iterator[tuple[str, int]]:
     constants: dict[str, int] = {}  # names that stand for numbers
-    for node, _, _ in _walk_nodes(tree):
+    for node, _, _ in walk_nodes(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             constants[node.targets[0].id] = _read_number(node.value, constants)
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
