@@ -83,6 +83,7 @@ site: .venv/.installed
 
 .venv-bridges/tvm/.installed: SIZE := : 320 MB
 .venv-bridges/triton/.installed: SIZE := : 640 MB
+.venv-bridges/tvm/.installed: MORE := psutil
 .venv-bridges/inspect/.installed: MORE := openai
 .venv-bridges/mlflow/.installed: MORE := datasets pyarrow
 

@@ -310,6 +310,20 @@ FAMILIES: dict[str, Family] = {
         spreads=True,
         is_program=True,
     ),
+    "metaschedule": Family(
+        "",
+        "TVM's schedule search, measured here: offline, free, no language model",
+        "opsmith_lab.models.scheduling:make_scheduling",
+        spreads=True,
+        is_program=True,
+    ),
+    "templates": Family(
+        "",
+        "Optuna over the tiles of the same schedules: offline, free, no language model",
+        "opsmith_lab.models.scheduling:make_scheduling",
+        spreads=True,
+        is_program=True,
+    ),
     "openai/": Family(
         "NAME",
         "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",

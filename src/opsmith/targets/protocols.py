@@ -514,6 +514,33 @@ class Searched(Protocol):
 
 
 @runtime_checkable
+class Scheduled(Protocol):
+    """Right programs have schedules that can be searched without a model: `opsmith optimise --model metaschedule`."""
+
+    def make_scheduler(self) -> Scheduler:
+        """Raises UsageError where what it needs is not installed."""
+
+
+class Scheduler(Protocol):
+    """Schedules of right programs, by decisions: JSON of the number of a list of choices, and of what is chosen.
+
+    A program that a schedule made has the schedules of the one that it was made of. Equal arguments give equal answers.
+    """
+
+    def list_choices(self, source: str, sizes: Mapping[str, int]) -> Sequence[Sequence[Mapping[str, int]]]:
+        """What can be chosen: `parts` of a tile, factors of its `extent`; one of `options`, or else the `default`.
+        Nothing for a program without schedules."""
+
+    def draw_decisions(
+        self, source: str, sizes: Mapping[str, int], tried: Sequence[tuple[str, float | None]], seed: int
+    ) -> str | None:
+        """By the search of the language's own compiler. `tried`: decisions and how many times as fast they made it."""
+
+    def write_program(self, source: str, sizes: Mapping[str, int], decisions: str) -> str | None:
+        """The scheduled program; None: the decisions do not apply."""
+
+
+@runtime_checkable
 class Numbered(Protocol):
     """Programs can be told apart that compute the same: what measures builds makes as many as it needs."""
 

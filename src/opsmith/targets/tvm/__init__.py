@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from string import Template
 
+from opsmith.by_name import import_by_name
 from opsmith.errors import UsageError
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.dtypes import TYPES
@@ -27,7 +28,7 @@ from opsmith.targets.native.standalone import WIDEST
 from opsmith.targets.native.task import NativeOptions, read_native_task, read_task_problem
 from opsmith.targets.native.variants import Variant
 from opsmith.targets.programs import Build, Solved, StandaloneProgram, TorchExtension, TorchModule
-from opsmith.targets.protocols import PROPOSER
+from opsmith.targets.protocols import PROPOSER, Scheduler
 from opsmith.targets.trial import Checked
 from opsmith.targets.tvm.compiling import TvmOrder, compile_texts, describe_tvm, explain_lack_of_tvm
 from opsmith.targets.tvm.instrumenting import explain_report, instrument, write_checks
@@ -110,6 +111,10 @@ class TvmTarget(NativeTasks, NativePrograms):
 
     def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
         return self._make_assembly(task, source, find_isa().name), find_isa().name
+
+    def make_scheduler(self) -> Scheduler:
+        scheduler: Scheduler = import_by_name("opsmith_lab.tvm.scheduler:TvmScheduler", "language 'tvm': schedules")()
+        return scheduler
 
     def explain_failure(
         self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic

@@ -40,7 +40,10 @@ _INTEGERS = (
     "bitwise_and bitwise_not bitwise_or bitwise_xor ceildiv clz floordiv floormod popcount shift_left shift_right "
     "truncdiv truncmod"
 )
-_OTHERS = "prim_func handle match_buffer alloc_buffer Cast cast reinterpret if_then_else Select And Or Not"
+_OTHERS = (
+    "prim_func handle match_buffer alloc_buffer sblock_alloc_buffer "
+    "Cast cast reinterpret if_then_else Select And Or Not"
+)
 ALLOWED = frozenset(" ".join((_TYPES, _LOOPS, _BLOCKS, _MATH, _INTEGERS, _OTHERS)).split())
 _AXES = frozenset({"spatial", "reduce", "remap", "S", "R"})  # of T.axis
 _KEYWORDS = frozenset({"dtype", "scope", "s_tir", "unroll"})
