@@ -67,7 +67,7 @@ NOT_RUN = {
     "flashinfer.md": 1,
     "c.md": 2,
     "gpu-languages.md": 2,
-    "tvm.md": 4,
+    "tvm.md": 5,
     "triton.md": 2,
     "other-machines.md": 5,
     "optimise.md": 3,

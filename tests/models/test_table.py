@@ -35,7 +35,7 @@ def test_an_unknown_name_is_answered_with_what_exists(name):
         get_model(Settings(model=name))
     known, _, hint = str(caught.value).partition("; try: ")
     assert known == (
-        f"model {name!r}: no such model; known: embedded, search, tuner, analyst, openai/NAME, anthropic/NAME, deepseek/NAME, "
+        f"model {name!r}: no such model; known: embedded, search, tuner, analyst, metaschedule, templates, openai/NAME, anthropic/NAME, deepseek/NAME, "
         f"together/NAME, mind/NAME, swarm:NAME,NAME, command:PROGRAM ARGS, replay:FILE"
     )
     assert hint == (f"who serves it in front, such as openai/{name}" if name.isalnum() or name == "gpt-4o" else "")
@@ -107,6 +107,8 @@ def test_models_are_listed_with_their_variable_and_never_the_key(monkeypatch):
         "tuner": (None, None),
         "analyst": (None, None),
         "search": (None, None),
+        "metaschedule": (None, None),
+        "templates": (None, None),
         "openai/NAME": ("OPENAI_API_KEY", True),
         "anthropic/NAME": ("ANTHROPIC_API_KEY", True),
         "deepseek/NAME": ("DEEPSEEK_API_KEY", True),

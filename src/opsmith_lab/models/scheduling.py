@@ -37,7 +37,7 @@ NO_SCHEDULE = "I know no other schedule of this program."
 _DRAWS = 6  # decisions that are tried before there is no further program
 _RANDOM_FIRST = 4  # attempts before TPE has a say
 _FAILED = 3.0  # what TPE is told of a schedule without a figure: as slow as e^3 times the first program
-_LARGEST_INNER = 64  # elements of an inner tile
+_WIDEST_TILE = 16  # entries of all inner loops of a tile
 _SIZE = re.compile(r"the size (\w+)")
 
 
@@ -120,13 +120,13 @@ def _choose_decisions(trial: Any, lists: Sequence[Sequence[Mapping[str, int]]]) 
             drawn = trial.suggest_categorical(f"{number}.{place}", list(range(options))) if options else None
             chosen.append(choice["default"] if drawn is None else drawn)
             continue
-        left, tile = choice["extent"], list[int]()
-        factors = [factor for factor in range(1, min(left, _LARGEST_INNER) + 1) if left % factor == 0]
+        left, tile = math.gcd(choice["extent"], _WIDEST_TILE), list[int]()
+        factors = [factor for factor in range(1, left + 1) if left % factor == 0]
         for part in reversed(range(1, choice["parts"])):
             factor = trial.suggest_categorical(f"{number}.{place}.{part}", factors)
             tile.insert(0, math.gcd(left, factor))
             left //= tile[0]
-        chosen.append([left, *tile])
+        chosen.append([choice["extent"] // math.prod(tile), *tile])
     return [number, chosen]
 
 

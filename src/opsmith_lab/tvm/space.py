@@ -33,10 +33,11 @@ from opsmith.running.channel import read_frame, write_frame
 from opsmith.running.sandbox import Sandbox, confine_candidate
 from opsmith.targets.native.signature import FUNCTION
 
+WIDEST_TILE = 16  # entries of all inner loops of a tile
 _SECONDS = 40  # of processor time
 _VECTOR, _LARGEST_INNER = 16, 64  # elements
 _UNROLLED = (0, 16, 64, 512)  # statements
-_DRAWS, _PARENTS, _FRESH = 16, 4, 0.3  # tries at a new schedule; the best ones kept; how often one is drawn anew
+_DRAWS, _PARENTS, _FRESH = 32, 4, 0.3  # tries at a new schedule; the best ones kept; how often one is drawn anew
 
 
 def load_space() -> None:
@@ -95,6 +96,7 @@ class Space:
                 drawn = self._mutate(*parent)
             else:
                 drawn = self._draw_anew()
+            drawn = None if drawn is None else [drawn[0], list(map(_round_tile, drawn[1]))]
             if drawn is None or json.dumps(drawn) in known:
                 continue
             if max(self._find_factors(_decide(self.traces[drawn[0]], drawn[1])).values()) > 1:
@@ -220,6 +222,18 @@ def _read_decisions(trace: Any) -> list[Any]:
 
 def _write_decision(decision: Any) -> Any:
     return [int(each) for each in decision] if hasattr(decision, "__len__") else int(decision)
+
+
+def _round_tile(decision: Any) -> Any:
+    """A tile whose inner part is a power of two, at most WIDEST_TILE: then it divides many a size."""
+    if not isinstance(decision, list):
+        return decision
+    extent, inner = math.prod(decision), list[int]()
+    left = math.gcd(extent, WIDEST_TILE)
+    for factor in reversed(decision[1:]):
+        inner.insert(0, math.gcd(left, factor))
+        left //= inner[0]
+    return [extent // math.prod(inner), *inner]
 
 
 def _decide(trace: Any, decisions: Sequence[Any]) -> Any:

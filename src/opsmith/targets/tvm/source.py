@@ -117,7 +117,7 @@ def find_arrays(tree: ast.AST) -> dict[str, list[str]]:
     for node in (node for node, _, _ in walk_nodes(tree) if isinstance(node, ast.Assign)):
         call = node.value
         words = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-        if isinstance(call, ast.Call) and words in ("T.match_buffer", "T.alloc_buffer"):
+        if isinstance(call, ast.Call) and words in ("T.match_buffer", "T.alloc_buffer", "T.sblock_alloc_buffer"):
             shape = dict(enumerate(call.args)).get(words == "T.match_buffer")
             axes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape] * (shape is not None)
             arrays[ast.unparse(node.targets[0])] = [ast.unparse(axis) for axis in axes if axis is not None]
@@ -265,7 +265,7 @@ def _list_scalars(
     for statement in body:
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            if isinstance(target, ast.Name) and "T.alloc_buffer" not in ast.unparse(statement):
+            if isinstance(target, ast.Name) and "alloc_buffer(" not in ast.unparse(statement):
                 yield _Scalar(target.id, statement, loops)
                 known |= {target.id}
         loop = ast.unparse(statement.iter).partition("(")[0] if isinstance(statement, ast.For) else ""
