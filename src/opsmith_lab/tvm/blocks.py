@@ -79,8 +79,8 @@ class _Nests:
         if isinstance(target, ast.Name):
             self._add_scalar(target.id, value, loops)
         elif isinstance(target, ast.Subscript):
-            used = {node.id for node in ast.walk(target.slice) if isinstance(node, ast.Name)}
-            if any(variable not in used for variable, _ in loops):
+            indexed = {node.id for node in ast.walk(target.slice) if isinstance(node, ast.Name)}
+            if any(variable not in indexed for variable, _ in loops):
                 raise _Unknown  # who writes an entry twice has an order
             self._add_entry(target, value, loops)
         else:
@@ -102,13 +102,13 @@ class _Nests:
         self._write_nest(loops, loops, self._write(target), text)
 
     def _add_scalar(self, name: str, value: ast.expr, loops: Loops) -> None:
-        dtype, known = self._find_dtype(value), self.scalars.get(name)
+        dtype, earlier = self._find_dtype(value), self.scalars.get(name)
         reads = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
         if name in reads:
-            if known is None or known.loops == loops or known.loops != loops[: len(known.loops)]:
+            if earlier is None or earlier.loops == loops or earlier.loops != loops[: len(earlier.loops)]:
                 raise _Unknown
-            self._add_reduction(name, known, value, loops)
-        elif known is not None and known.loops != loops:
+            self._add_reduction(name, earlier, value, loops)
+        elif earlier is not None and earlier.loops != loops:
             raise _Unknown
         elif not loops or not reads - {"T"}:
             self.scalars[name] = _Scalar(f"({self._write(value)})", loops, dtype)
@@ -118,16 +118,16 @@ class _Nests:
             self._write_nest(loops, loops, scalar.text, text)
             self.scalars[name] = scalar
 
-    def _add_reduction(self, name: str, known: _Scalar, value: ast.expr, loops: Loops) -> None:
+    def _add_reduction(self, name: str, earlier: _Scalar, value: ast.expr, loops: Loops) -> None:
         """The gathered value from the neutral element, then with what the scalar was before."""
-        operator, others = _split_reduction(name, value)
-        neutral = _NEUTRAL[operator].format(known.dtype)
-        gathered = self._make_array(name, known.loops, known.dtype)
-        update = _join(operator, gathered.text, self._write(others))
-        self._write_nest(loops, known.loops, gathered.text, update, neutral)
-        if known.text != f"({neutral})":
-            whole = self._make_array(name, known.loops, known.dtype)
-            self._write_nest(known.loops, known.loops, whole.text, _join(operator, known.text, gathered.text))
+        operator, added = _split_reduction(name, value)
+        neutral = _NEUTRAL[operator].format(earlier.dtype)
+        gathered = self._make_array(name, earlier.loops, earlier.dtype)
+        update = _join(operator, gathered.text, self._write(added))
+        self._write_nest(loops, earlier.loops, gathered.text, update, neutral)
+        if earlier.text != f"({neutral})":
+            whole = self._make_array(name, earlier.loops, earlier.dtype)
+            self._write_nest(earlier.loops, earlier.loops, whole.text, _join(operator, earlier.text, gathered.text))
             gathered = whole
         self.gathered[name] = gathered
 
@@ -208,17 +208,17 @@ def _read_arrays(head: Sequence[ast.stmt]) -> Iterator[tuple[str, tuple[list[str
 
 
 def _split_reduction(name: str, value: ast.expr) -> tuple[str, ast.expr]:
-    """The operator of `name = name + others` or of an extreme, and the others. Raises _Unknown."""
+    """The operator of `name = name + added` or of an extreme, and the added. Raises _Unknown."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         operator, pair = "+", [value.left, value.right]
     elif isinstance(value, ast.Call) and ast.unparse(value.func) in _NEUTRAL and len(value.args) == 2:
         operator, pair = ast.unparse(value.func), value.args
     else:
         raise _Unknown
-    others = [each for each in pair if ast.unparse(each) != name]
-    if len(others) != 1 or any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(others[0])):
+    added = [each for each in pair if ast.unparse(each) != name]
+    if len(added) != 1 or any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(added[0])):
         raise _Unknown
-    return operator, others[0]
+    return operator, added[0]
 
 
 def _join(operator: str, left: str, right: str) -> str:

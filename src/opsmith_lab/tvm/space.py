@@ -88,19 +88,19 @@ class Space:
 
     def draw_decisions(self, tried: Sequence[tuple[tuple[Any, Any], float | None]]) -> list[Any] | None:
         """A schedule that was not tried: one of the best ones mutated, or one drawn anew; None: none was found."""
-        known = {json.dumps(decisions) for decisions, _ in tried}
+        earlier = {json.dumps(decisions) for decisions, _ in tried}
         ranked = sorted((each for each in tried if each[1]), key=lambda each: -(each[1] or 0))[:_PARENTS]
         for _ in range(_DRAWS):
             if ranked and self._rng.random() > _FRESH:
                 parent = self._rng.choice(ranked)[0]
-                drawn = self._mutate(*parent)
+                decisions = self._mutate(*parent)
             else:
-                drawn = self._draw_anew()
-            drawn = None if drawn is None else [drawn[0], list(map(_round_tile, drawn[1]))]
-            if drawn is None or json.dumps(drawn) in known:
+                decisions = self._draw_anew()
+            decisions = None if decisions is None else [decisions[0], list(map(_round_tile, decisions[1]))]
+            if decisions is None or json.dumps(decisions) in earlier:
                 continue
-            if max(self._find_factors(_decide(self.traces[drawn[0]], drawn[1])).values()) > 1:
-                return drawn
+            if max(self._find_factors(_decide(self.traces[decisions[0]], decisions[1])).values()) > 1:
+                return decisions
         return None
 
     def _draw_anew(self) -> list[Any] | None:
@@ -125,8 +125,8 @@ class Space:
             trace.apply_to_schedule(schedule, remove_postproc=True)
         except Exception:  # TVM's own: what was drawn does not apply
             return None
-        changed = _read_decisions(schedule.trace)
-        return [number, changed] if self._finish(schedule) else None
+        opened = _read_decisions(schedule.trace)
+        return [number, opened] if self._finish(schedule) else None
 
     def _finish(self, schedule: Any) -> bool:
         return all(each.apply(schedule) for each in self._generator.postprocs)
@@ -250,11 +250,11 @@ def _free_outermost(trace: Any) -> Any:
             tile = [None, *(tirx.IntImm("int64", int(each)) for each in list(trace.decisions[row])[1:])]
             numbers |= dict(zip(map(hash, row.outputs), tile, strict=True))
             continue
-        changed = row
+        opened = row
         if row.kind.name == "Split":
             inputs = [numbers.get(hash(each), each) for each in row.inputs]
-            changed = Instruction(row.kind, inputs, list(row.attrs), list(row.outputs))
-        rows.append(changed)
+            opened = Instruction(row.kind, inputs, list(row.attrs), list(row.outputs))
+        rows.append(opened)
         if row in trace.decisions:
-            decisions[changed] = trace.decisions[row]
+            decisions[opened] = trace.decisions[row]
     return Trace(rows, decisions)
