@@ -25,6 +25,7 @@ from opsmith_lab.cli.attacking import bench_attack
 from opsmith_lab.cli.mutating import bench_mutation
 from opsmith_lab.cli.optimising_bench import bench_optimise
 from opsmith_lab.cli.printing import KernelTasks, Markdown, StepTasks, name_command, print_figures
+from opsmith_lab.cli.schedules_bench import bench_schedules
 
 bench = CommandApp(help="Measure verdicts, runs, pages and stores.")
 
@@ -329,4 +330,5 @@ bench.add("languages", bench_languages, has_secret=True)
 bench.add("attack", bench_attack)
 bench.add("mutation", bench_mutation, has_secret=True)
 bench.add("optimise", bench_optimise, has_secret=True)
+bench.add("schedules", bench_schedules, has_secret=True)
 bench.add("commands", bench_commands)
