@@ -38,7 +38,7 @@ def bench_schedules(
     from opsmith.records import to_json
     from opsmith.report.speeds import write_interval
     from opsmith_lab.bench.kernel_speeds import SpeedTable
-    from opsmith_lab.bench.schedule_sizes import SEARCHES, SIZES, SizeTable
+    from opsmith_lab.bench.schedule_sizes import SEARCHES, SIZES, ScheduleTable
     from opsmith_lab.bench.tables import tabulate_cells
 
     folder = Path(place.out) / "schedules"
@@ -50,7 +50,7 @@ def bench_schedules(
         TimingRoom() as room,
     ):
         speeds = SpeedTable(room, pool.verify, grade=MeasuringGrade.SCREEN, lines=folder / "speeds.jsonl")
-        table = SizeTable(store, speeds, folder, rounds, attempts, seed)
+        table = ScheduleTable(store, speeds, folder, rounds, attempts, seed)
         rows = list(table.list_rows(searches or list(SEARCHES), kernels or list(SIZES), sizes, tell))
     cells = [
         [

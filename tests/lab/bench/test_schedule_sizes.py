@@ -4,11 +4,11 @@ import pytest
 
 from opsmith.errors import UsageError
 from opsmith.measuring.measure import choose_timed_sets
-from opsmith_lab.bench.schedule_sizes import SIZES, SizeTable
+from opsmith_lab.bench.schedule_sizes import SIZES, ScheduleTable
 
 
 def test_a_kernel_is_stated_at_one_size_and_timed_at_all(tmp_path):
-    table = SizeTable(None, None, tmp_path, 1, 1)
+    table = ScheduleTable(None, None, tmp_path, 1, 1)
     for kernel, sizes in SIZES.items():
         assert len(set(sizes)) == 10
         task = table._load_task(kernel, "c", sizes[1], sizes)
@@ -21,4 +21,4 @@ def test_a_kernel_is_stated_at_one_size_and_timed_at_all(tmp_path):
 @pytest.mark.parametrize(("searches", "kernels"), [(["embedded"], ["softmax"]), (["tuner"], ["row_sum"])])
 def test_unknown_names_are_refused(tmp_path, searches, kernels):
     with pytest.raises(UsageError, match="expected one of"):
-        next(SizeTable(None, None, tmp_path, 1, 1).list_rows(searches, kernels, 3, print))
+        next(ScheduleTable(None, None, tmp_path, 1, 1).list_rows(searches, kernels, 3, print))
