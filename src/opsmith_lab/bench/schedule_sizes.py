@@ -41,7 +41,7 @@ SIZES: dict[str, Sequence[Sequence[int]]] = {  # ten of each kernel, odd and unc
 
 
 @dataclass(frozen=True)
-class TunedKernel:
+class SizedKernel:
     """What a search came to at one size of a kernel."""
 
     search: str
@@ -56,7 +56,7 @@ class TunedKernel:
 class TunedRow:
     """How fast it is at one size."""
 
-    tuned: TunedKernel
+    tuned: SizedKernel
     speed: KernelSpeed
     over_eager: Interval | None  # how many times as fast as torch eager; both are measured beside the plain program
 
@@ -75,7 +75,7 @@ class ScheduleTable:
     def list_rows(
         self, searches: Sequence[str], kernels: Sequence[str], count: int, tell: Callable[[str], None]
     ) -> Iterator[TunedRow]:
-        """TunedKernel at each of the first `count` sizes of a kernel, measured at all of these. Raises UsageError."""
+        """SizedKernel at each of the first `count` sizes of a kernel, measured at all of these. Raises UsageError."""
         for search in searches:
             if search not in SEARCHES:
                 raise UsageError(f"search {search!r}: expected one of {', '.join(SEARCHES)}")
@@ -93,14 +93,14 @@ class ScheduleTable:
     def _kept(self) -> Path:
         return self.folder / "tuned.jsonl"
 
-    def _recall(self, search: str, kernel: str, size: Sequence[int]) -> TunedKernel | None:
+    def _recall(self, search: str, kernel: str, size: Sequence[int]) -> SizedKernel | None:
         """What was tuned before, at the same number of builds."""
         asking = [search, kernel, _name_size(size), self.rounds * self.attempts]
         lines = self._kept.read_text("utf-8").splitlines() if self._kept.exists() else []
-        passed = (TunedKernel(**json.loads(line)) for line in lines if line.endswith("}"))
+        passed = (SizedKernel(**json.loads(line)) for line in lines if line.endswith("}"))
         return next((each for each in passed if [each.search, each.kernel, each.tuned_at, each.builds] == asking), None)
 
-    def _tune(self, search: str, kernel: str, size: Sequence[int]) -> TunedKernel:
+    def _tune(self, search: str, kernel: str, size: Sequence[int]) -> SizedKernel:
         begin, task = time.monotonic(), self._load_task(kernel, SEARCHES[search], size, [size])
         settings = Settings(
             tasks=(task.id,),
@@ -119,13 +119,13 @@ class ScheduleTable:
         for each in passed.tasks if passed is not None else ():
             source = next((step.row.source for step in each.steps if step.row.candidate == each.best), source)
         builds, seconds = self.rounds * self.attempts, time.monotonic() - begin
-        tuned = TunedKernel(search, kernel, _name_size(size), builds, seconds, source)
+        tuned = SizedKernel(search, kernel, _name_size(size), builds, seconds, source)
         with self._kept.open("a", encoding="utf-8") as file:
             file.write(json.dumps(to_json(tuned)) + "\n")
         return tuned
 
     def _measure(
-        self, tuned: TunedKernel, size: Sequence[int], sizes: Sequence[Sequence[int]], tell: Callable[[str], None]
+        self, tuned: SizedKernel, size: Sequence[int], sizes: Sequence[Sequence[int]], tell: Callable[[str], None]
     ) -> Iterator[TunedRow]:
         task = self._load_task(tuned.kernel, SEARCHES[tuned.search], size, sizes)
         programs = self.folder / "programs" / tuned.search / tuned.tuned_at
