@@ -319,7 +319,7 @@ def conduct_study2(
     minds = [answers.model.removeprefix(PREFIX) for answers in models_read if answers.model.startswith(PREFIX)]
     notes = [f"this start took {seconds:.0f} s; what earlier ones had asked, judged and timed was kept"]
     notes += [f"{mind}: {MIND_WORDS[mind]}" for mind in minds]
-    words = KNOWN_MINDS if minds else "searches alone; no model was models_read"
+    words = KNOWN_MINDS if minds else "searches alone; no model was asked"
     size = f"{len(plan.places)} kernels with their sizes in {', '.join(plan.languages)}; {number:,} samples, "
     size += f"{plan.samples} of each size, prompt and temperature; {len(tuned)} searches of {plan.samples} builds"
     report = ExperimentReport(
