@@ -39,10 +39,13 @@ GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (767_000, 640_000),  # Metal 10,000, TVM 6,000, the search of manuals 1,500, words for people
-    "tokens in src/": (894_000, 735_000),
+    "tokens of the core": (
+        788_000,
+        640_000,
+    ),  # Triton 14,000; TVM's accesses watched and its packages 6,000; feedback of studies
+    "tokens in src/": (946_500, 735_000),  # the laboratory: study2 and study3 15,000, schedules 12,000
     "private helpers of <= 3 lines with one call": (327, 200),
-    "modules with one importer": (125, 100),  # Triton: its compiler's end, its interpreter's semantics
+    "modules with one importer": (118, 100),
     "imports of ours inside functions, outside cli": (48, 60),
     "functions that a setting passes on its walk": (23, 24),
     "import cycles, all imports": (0, 0),
