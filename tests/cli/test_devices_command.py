@@ -71,7 +71,7 @@ def test_measured_peaks_are_ones_that_a_core_can_have(opsmith: Callable[..., Any
 def test_each_device_that_is_not_here_says_what_is_missing(opsmith: Callable[..., Any]) -> None:
     _, *rows = json.loads(opsmith("devices", "--json").out)
     names = {row["device"].partition(":")[0] for row in rows}
-    assert names == {"cuda", "metal", "wgpu"}
+    assert names == {"cuda", "metal", "triton", "wgpu"}
     assert all(row["use"] or row["lacks"] for row in rows)
 
 

@@ -48,7 +48,7 @@ def test_the_plain_program_of_a_problem_passes(pool: Pool, name: str) -> None:
         ("tl.store(y + row, ", "tl.store(x + row, ", "RUN", 13, "an input"),
         ("tl.store(y + row, ", "tl.store(y + row + tl.load(y + row).to(tl.int32), ", "RUN", 13, "outside of y"),
         ("tl.sum(total, axis=0)", "total", "COMPILE", 13, ""),
-        ("dtype=tl.float32", "dtype=tl.float16", "COMPILE", 12, "variable"),
+        ("dtype=tl.float32", "dtype=tl.float16", "COMPILE", 10, "variable"),
         ("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK - 1)", "COMPILE", 11, "power of 2"),
         ("start in range", "start in tl.range", "", None, ""),
         ("axis=0", "axis=1", "COMPILE", 13, "invalid axis"),

@@ -50,7 +50,7 @@ def test_a_right_program_is_refused_by_nothing() -> None:
         ("a = b = N", "an assignment to more than names"),
         ("x[0] = N", "an assignment to more than names"),
         ("a = missing + N", "missing: nothing of that name"),
-        ("a = (lambda: 1)()", "lambda"),
+        ("a = (lambda: 1)()", "a call of a value"),
         ("a: int = 3", ": int"),
         ("with x: pass", "With"),
         ("raise N", "Raise"),

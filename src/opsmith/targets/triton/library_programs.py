@@ -14,12 +14,11 @@ from typing import Any
 import torch
 
 from opsmith.problems.precision import dtype_of
+from opsmith.targets.gpu.nvidia.driver import TORCH_DEVICE as DEVICE
 from opsmith.targets.gpu.plan import NUMBER, BoundPlan, read_bound_plan
 from opsmith.targets.gpu.resolving import PlanFault, resolve_plan
 from opsmith.targets.native.library.operator import ProgramCall
 from opsmith.targets.operator_error import OperatorError
-
-DEVICE = "cuda"
 
 
 class TritonPrograms:

@@ -26,6 +26,7 @@ from triton.compiler import ASTSource, CompilationError, make_backend
 
 from opsmith.running.channel import read_frame, write_frame
 from opsmith.running.sandbox import Sandbox, confine_candidate
+from opsmith.targets.gpu.nvidia.devices import DEVICE
 
 PROGRAM = "program.py"
 _PROBE = """
@@ -82,7 +83,7 @@ def _compile_kernel(source: str, arch: int, kernel: Mapping[str, Any]) -> dict[s
     values = {**dict(kernel["constants"]), **{name: 1 for name, type_ in types.items() if type_ == "1"}}
     aligned = {(places[names[place]],): [["tt.divisibility", 16]] for place in kernel["aligned"]}
     text = ASTSource(function, signature, constexprs=values, attrs=aligned)
-    target = GPUTarget("cuda", arch, 32)
+    target = GPUTarget(DEVICE, arch, 32)
     backend = make_backend(target)
     options = backend.parse_options({**dict(kernel["options"]), **text.parse_options()})
     context = ir.context()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     Record = Mapping[str, Any]
+TORCH_DEVICE = "cuda"  # what torch calls these devices
 LIBRARY_VARIABLE = "OPSMITH_LIBCUDA"  # another file than libcuda.so.1
 ARRAYS = ("input", "output", "workspace")  # kinds of arguments that are pointers
 _DYNAMIC_SHARED = 8
