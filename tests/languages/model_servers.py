@@ -46,6 +46,6 @@ def answer_with_programs(tasks: Iterable[Task], is_fenced: bool = False) -> Any:
 
 
 def _drop_semicolon(program: str) -> str:
-    """The first one of the function; of a language without them a loop's colon."""
+    """The first one of the function; of a language without them its first colon."""
     head, brace, rest = program.partition("{")
-    return head + brace + rest.replace(";", "", 1) if brace else program.replace("(M):", "(M)", 1)
+    return head + brace + rest.replace(";", "", 1) if brace else program.replace("):\n", ")\n", 1)
