@@ -115,12 +115,14 @@ class StudyOrder:
         prompts = tuple(arm for arm in arms if arm in (TOLD, UNTOLD))
         if bool(prompts) != bool(self.options.models):
             raise UsageError(f"--arms: given {', '.join(arms)}; expected {TOLD} or {UNTOLD} with --model, no other way")
-        (size_set,) = self.sets if len(self.sets) == 1 else ("ten",)
-        _check_names("--sets", self.sets[:1] or (size_set,), SIZE_SETS)
+        _check_names("--sets", self.sets, SIZE_SETS)
+        if len(self.sets) > 1:
+            raise UsageError(f"--sets: given {', '.join(self.sets)}; expected one of {', '.join(SIZE_SETS)}")
         _check_names("--tasks", self.options.tasks, KERNELS)
         kernels = tuple(self.options.tasks) or tuple(KERNELS)
         languages = self.languages or ("c",)
-        cells = tuple(list_cells(languages, kernels, SIZE_SETS[size_set], prompts or (TOLD,)))
+        number = SIZE_SETS[self.sets[0] if self.sets else "ten"]
+        cells = tuple(list_cells(languages, kernels, number, prompts or (TOLD,)))
         controls = tuple(arm for arm in arms if arm in CONTROLS)
         grades = {"none": (), "screen": (MeasuringGrade.SCREEN,), "full": tuple(MeasuringGrade)}
         timed = frozenset(grades[self.options.where.get("measure", "full")])
