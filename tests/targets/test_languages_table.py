@@ -25,7 +25,8 @@ LISTS = {  # outside of the packages, where a language has a line or more: its e
     *("pyproject.toml", "constraints.txt", "Makefile", "mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"),
     *(".ci/run", ".ci/structure.py"),
 }
-DATA = r"opsmith/suites/\w+/plain|opsmith_lab/attacks/{language}(/\w+)?"  # folders of its programs
+DATA = r"opsmith/suites/\w+/plain|opsmith_lab/(attacks/{language}(/\w+)?|study/templates)"  # folders of its programs
+SEARCHES = LABORATORY / "bench" / "schedule_sizes.py"  # a table of searches, each with the language that it writes
 LATER = [name for name in LANGUAGES if name not in ("step", "c")]  # those that came when there was a table
 
 
@@ -65,11 +66,12 @@ def is_text(node: ast.expr) -> bool:
 
 def list_strangers(language: str) -> list[str]:
     """Where a module outside the language's folder names it."""
-    own = {PACKAGE / "targets" / language, PACKAGE / "targets" / PLATFORMS.get(language, language)}
+    own = {PACKAGE / "targets" / name for name in (language, PLATFORMS.get(language, language))}
+    own.add(LABORATORY / language)
     return [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted([*PACKAGE.rglob("*.py"), *LABORATORY.rglob("*.py")])
-        if not own & {*path.parents} and path != TABLE
+        if not own & {*path.parents} and path not in (TABLE, SEARCHES)
         for line, name in list_names(path)
         if name == language
     ]
