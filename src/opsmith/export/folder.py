@@ -96,39 +96,42 @@ def _exchange_folders(draft: Path, folder: Path) -> bool:
 def hold_folder(folder: Path, tell: Callable[[str], None] | None) -> Iterator[None]:
     """For the block nobody else who asks holds the folder; what writers that were killed left beside it is removed.
 
-    tell: is told that somebody else holds it, which is waited for; None: that is a UsageError. A folder that is not
-    there is held by nobody.
+    tell: is told that somebody else holds it, which is waited for; None: that is a UsageError. While a folder is not
+    there, whoever makes one in the same place is waited for.
     """
     folder = folder.resolve()
+    folder.parent.mkdir(parents=True, exist_ok=True)
     handle = _lock_folder(folder, tell)
     try:
-        if handle is not None:
-            for left in folder.parent.glob(f".{glob.escape(folder.name)}.*{_UNFINISHED}"):
-                shutil.rmtree(left, ignore_errors=True)
+        for left in folder.parent.glob(f".{glob.escape(folder.name)}.*{_UNFINISHED}"):
+            shutil.rmtree(left, ignore_errors=True)
         yield
     finally:
-        if handle is not None:
-            os.close(handle)
+        os.close(handle)
 
 
-def _lock_folder(folder: Path, tell: Callable[[str], None] | None) -> int | None:
-    while folder.is_dir():
-        handle = os.open(folder, os.O_RDONLY)
+def _lock_folder(folder: Path, tell: Callable[[str], None] | None) -> int:
+    """The folder, or that which it will lie in: two who made it at once would clear away each other's drafts."""
+    while True:
+        is_there = folder.is_dir()
+        handle = os.open(folder if is_there else folder.parent, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if tell is None:
+            if tell is None and is_there:
                 os.close(handle)
                 raise UsageError(f"{folder}: somebody else writes it; expected nobody; try: the same again") from None
-            tell(f"{folder}: somebody else writes it: waiting")
+            if tell is not None:
+                tell(f"{folder}: somebody else writes it: waiting")
             fcntl.flock(handle, fcntl.LOCK_EX)
         try:
-            if os.path.samestat(os.fstat(handle), folder.stat()):
+            if is_there and os.path.samestat(os.fstat(handle), folder.stat()):
                 return handle
         except FileNotFoundError:
             pass
-        os.close(handle)  # it was replaced while it was waited for
-    return None
+        if not is_there and not folder.is_dir():
+            return handle
+        os.close(handle)  # it was made or replaced while it was waited for
 
 
 def write_texts(folder: Path, files: Mapping[str, str | bytes]) -> None:

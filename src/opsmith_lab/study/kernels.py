@@ -73,13 +73,14 @@ def ask_kernels(
     """So many replies for each cell, as far as money and provider let them come; earlier ones from a file."""
     inquiry = Inquiry(RecordingModel(model, file), max_cost)
 
-    async def answer(order: tuple[KernelCell, int]) -> tuple[KernelCell, str] | None:
+    async def answer(order: tuple[KernelCell, int]) -> tuple[tuple[KernelCell, int], str] | None:
         reply = await inquiry.ask(make_request(*order))
-        return None if reply is None else (order[0], reply.texts[0])
+        return None if reply is None else (order, reply.texts[0])
 
     orders = [(cell, place) for cell in cells for place in range(number)]
     work = inquiry.answer_all(orders, answer, concurrency, "samples", on_progress)
-    return sorted(asyncio.run(work), key=lambda pair: cells.index(pair[0])), inquiry
+    answered = dict(asyncio.run(work))
+    return [(order[0], answered[order]) for order in orders if order in answered], inquiry
 
 
 def make_request(cell: KernelCell, place: int) -> Request:
