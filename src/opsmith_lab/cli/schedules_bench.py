@@ -27,7 +27,7 @@ def bench_schedules(
     place: StorePlace,
     as_json: AsJson = False,
 ) -> None:
-    """Tune three kernels at ten sizes by searches without a language model.
+    """Tune three kernels at ten sizes by searches, side by side.
 
     The tuner writes C; metaschedule and templates write TVM. Each has as many builds. What was tuned at one size is
     measured at all others, by a screen, beside the plain program of its language and torch. The same command goes on
