@@ -270,9 +270,9 @@ def bench_languages(
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge plain programs and known mistakes in compiled languages, and say what each language cost.
+    """Judge plain programs and mistakes, language by language.
 
-    Builds and verdicts are timed. Exit code 1: one was not judged as it should be. All wrong programs, under several
+    Builds and verdicts are timed; what each language cost is said. Exit code 1: one was not judged as it should be. All wrong programs, under several
     secrets: `opsmith bench attack`.
     """
     from opsmith.devices.describe import describe_device
