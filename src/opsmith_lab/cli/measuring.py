@@ -272,8 +272,8 @@ def bench_languages(
 ) -> None:
     """Judge plain programs and mistakes, language by language.
 
-    Builds and verdicts are timed; what each language cost is said. Exit code 1: one was not judged as it should be. All wrong programs, under several
-    secrets: `opsmith bench attack`.
+    Builds and verdicts are timed; what each language cost is said. Exit code 1: one was not judged as it should be. All
+    wrong programs, under several secrets: `opsmith bench attack`.
     """
     from opsmith.devices.describe import describe_device
     from opsmith.records import to_json
