@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,25 +113,25 @@ def hold_folder(folder: Path, tell: Callable[[str], None] | None) -> Iterator[No
 def _lock_folder(folder: Path, tell: Callable[[str], None] | None) -> int:
     """The folder, or that which it will lie in: two who made it at once would clear away each other's drafts."""
     while True:
-        is_there = folder.is_dir()
-        handle = os.open(folder if is_there else folder.parent, os.O_RDONLY)
+        place = _find_place(folder)
+        handle = os.open(place, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if tell is None and is_there:
-                os.close(handle)
-                raise UsageError(f"{folder}: somebody else writes it; expected nobody; try: the same again") from None
             if tell is not None:
                 tell(f"{folder}: somebody else writes it: waiting")
+            elif place == folder:
+                os.close(handle)
+                raise UsageError(f"{folder}: somebody else writes it; expected nobody; try: the same again") from None
             fcntl.flock(handle, fcntl.LOCK_EX)
-        try:
-            if is_there and os.path.samestat(os.fstat(handle), folder.stat()):
+        with suppress(FileNotFoundError):
+            if _find_place(folder) == place and os.path.samestat(os.fstat(handle), place.stat()):
                 return handle
-        except FileNotFoundError:
-            pass
-        if not is_there and not folder.is_dir():
-            return handle
         os.close(handle)  # it was made or replaced while it was waited for
+
+
+def _find_place(folder: Path) -> Path:
+    return folder if folder.is_dir() else folder.parent
 
 
 def write_texts(folder: Path, files: Mapping[str, str | bytes]) -> None:
