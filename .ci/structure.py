@@ -40,7 +40,7 @@ TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
     "tokens of the core": (
-        788_000,
+        788_100,
         640_000,
     ),  # Triton 14,000; TVM's accesses watched and its packages 6,000; feedback of studies
     "tokens in src/": (946_500, 735_000),  # the laboratory: study2 and study3 15,000, schedules 12,000
