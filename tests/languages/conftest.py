@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+APART = ("tvm", "triton")  # languages, and packages, of an environment of its own each: `make tvm`, `make triton`
 FOLDERS = sorted(path.parent.name for path in HERE.glob("*/__init__.py"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     language = config.getoption("--language")
-    if not language:
-        return
-    if language not in FOLDERS:
+    if language and language not in FOLDERS:
         raise pytest.UsageError(f"--language: given {language!r}; expected one of {', '.join(FOLDERS)}")
-    chosen = [item for item in items if is_of_language(item, language)]
+    elsewhere = [name for name in APART if name != language and find_spec(name) is None]
+    chosen = [
+        item
+        for item in items
+        if (not language or is_of_language(item, language))
+        and not any(is_of_language(item, name) for name in elsewhere)
+    ]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
 
