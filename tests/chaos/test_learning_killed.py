@@ -61,7 +61,8 @@ def test_a_study_of_learning_that_is_killed_goes_on(study, server, name, tmp_pat
     assert whole["rows"] == killed["rows"]
     ends = [[(run["arm"], run["end"], run["solved"]) for run in study["runs"]] for study in (whole, killed)]
     assert ends[0] == ends[1]
-    assert asked <= asked_again <= asked + KILLS * 2 * CONCURRENCY  # under way, or come and not yet stored
+    lost = CONCURRENCY * (2 if study == "study3" else 1)  # of study3, four kills under load lost 14
+    assert asked <= asked_again <= asked + KILLS * lost
     with Store.open(tmp_path / "killed" / "runs") as store:
         counts = {run["arm"]: store.sample_count(run["run"]) for run in killed["runs"]}
     spending = {"source", "none", "resampling", "adaptive", "improving", "repeating"}

@@ -43,7 +43,7 @@ from opsmith.targets.tvm.source import (
     write_canonical,
 )
 
-VERIFIER = "tvm-3"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "tvm-4"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 _CHECKED = "checked"  # the form of a program that explains its failure
 
